@@ -1,8 +1,9 @@
-// Generates values.schema.json and the table of README.md of charts/proxy from its annotated values.yaml, and copies what the chart installs of docs/monitoring into it.
+// Generates values.schema.json and the table of README.md of charts/proxy from its annotated values.yaml, docs/reference/chart-values.md from its tests, and copies what the chart installs of docs/monitoring into it.
 // With --check, fails when they are out of date.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { renderChartEffects } from './chart-effects.ts';
 import { type ChartValue, type JsonSchema, readChartValues } from './chart-values.ts';
 import { escapeCell } from './reference-tables.ts';
 import { writeOrCheck } from './write-generated.ts';
@@ -29,6 +30,7 @@ export async function renderChart(): Promise<Readonly<Record<string, string>>> {
     [`${folder}/files/alerts.yaml`]: `# Generated from docs/monitoring/alerts.yaml by scripts/generate-chart.ts: do not edit.\n${stringify(alerts.spec, { lineWidth: 0 })}`,
     [`${folder}/files/dashboard.json`]: `${JSON.stringify(dashboard)}\n`,
     [`${folder}/README.md`]: replaceTable(await readFile(join(root, 'README.md'), 'utf8'), renderTable(values)),
+    'docs/reference/chart-values.md': await renderChartEffects(values),
   };
 }
 

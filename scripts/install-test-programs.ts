@@ -8,9 +8,9 @@ import { installEndpointPicker, installInferenceExtension } from './install-infe
 import { installKubernetes } from './install-kubernetes.ts';
 
 await runInstaller('Helm', installHelm);
+await runInstaller('Dex', installDex);
 await runInstaller('etcd', installEtcd);
 await runInstaller('Gateway API', installGatewayApi);
-await runInstaller('Dex', installDex);
 await runInstaller('Kubernetes', installKubernetes);
 await runInstaller('Inference Extension', installInferenceExtension);
 await runInstaller('Endpoint picker', installEndpointPicker);

@@ -3,37 +3,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { ciRows, type NpmScript } from './test-run/ci-rows.ts';
 import { failuresHeading } from './test-run/progress.ts';
 
 /** Seconds since the start of CI, of which the installation took some. */
 const stopAt = Number(process.env['CI_STOP_AT'] ?? 5_200) - Number(process.env['CI_SECONDS_USED'] ?? 0);
 const checkout = join(import.meta.dirname, '..');
-
-interface Suite {
-  readonly title: string;
-  readonly command: readonly string[];
-}
-
-const npm = (script: string, ...args: readonly string[]): Suite => ({
-  title: `npm ${[script, ...args].join(' ')}`,
-  command: ['npm', 'run', '--silent', script, ...(args.length === 0 ? [] : ['--', ...args])],
-});
-
-/**
- * Rows run side by side, and the suites of a row one after the other: suites that wait for clusters and browsers leave room for those that compute. Suites that need programs in Go
- * come late in their row: on a fresh machine the programs are built meanwhile. The image is built in the row of the clusters, whose nodes run the same one.
- */
-const rows: readonly (readonly Suite[])[] = [
-  [npm('test'), npm('test:long'), npm('test:compatibility')],
-  [
-    npm('test:browser'),
-    npm('test:image'),
-    npm('test:chart'),
-    npm('test:conformance'),
-    npm('test:cluster'),
-    npm('bench', '--smoke'),
-  ],
-];
 
 interface Outcome {
   readonly title: string;
@@ -49,18 +24,20 @@ interface Outcome {
 const startedAt = performance.now();
 const secondsSinceStart = (): number => (performance.now() - startedAt) / 1_000;
 const outcomes: Outcome[] = [];
-await Promise.all(rows.map(runRow));
+await Promise.all(ciRows.map(runRow));
 for (const { title, result, failures } of outcomes) {
   if (result !== 'passed') console.log(`\n${'='.repeat(20)} ${title} ${result}, once more:\n${failures}`);
 }
 console.log(`\n${formatTable(outcomes)}`);
 process.exitCode = outcomes.every(({ result }) => result === 'passed') ? 0 : 1;
 
-async function runRow(suites: readonly Suite[]): Promise<void> {
-  for (const suite of suites) outcomes.push(await runSuite(suite));
+async function runRow(row: readonly NpmScript[]): Promise<void> {
+  for (const script of row) outcomes.push(await runScript(script));
 }
 
-async function runSuite({ title, command }: Suite): Promise<Outcome> {
+async function runScript({ script, args = [] }: NpmScript): Promise<Outcome> {
+  const title = `npm ${[script, ...args].join(' ')}`;
+  const command = ['npm', 'run', '--silent', script, ...(args.length === 0 ? [] : ['--', ...args])];
   const from = secondsSinceStart();
   const notRun: Outcome = {
     title,

@@ -32,6 +32,7 @@ import { placeFindings } from './finding-causes.ts';
 import { listIssuerWarnings } from './issuer-warnings.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
+import { listOverrideWarnings } from './override-warnings.ts';
 import { listTestPolicies } from './test-policies.ts';
 import { isAboutUnattached, openUnattached } from './unattached-policies.ts';
 
@@ -190,6 +191,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
         message: `protects less than it should: ${message} ${openUnattached}`,
       })),
       ...listTestPolicies(configuration),
+      ...listOverrideWarnings(configuration),
       ...listIssuerWarnings(configuration, served),
     ],
   };

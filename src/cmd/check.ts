@@ -61,7 +61,7 @@ With --json, every member is always there; what does not apply is null or empty:
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
   warnings    [{policy, message}]   policies that accept test tokens (mcp-gatehouse token new); those whose own tokens can never have
-              a scope or claim that is needed; with --allow-unattached those that miss a target
+              a scope or claim that is needed; Overrides whose rules see no claims; with --allow-unattached those that miss a target
   servers     null without --online; [{backend, url, ok, server: {name, version}, protocolVersion, tools, findings: [{check, mark, text, advice}]}]
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,

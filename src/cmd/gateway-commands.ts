@@ -45,7 +45,7 @@ export const gatewayCommands: CommandTable = {
     load: async () => (await import('./admin-token.ts')).adminTokenCommand,
   },
   'rotate-key': {
-    summary: 'Put a new key into the seal key file, without logging anyone out',
+    summary: 'Put a new key into the seal key file, or the signing key file, without logging anyone out',
     load: async () => (await import('./rotate-key.ts')).rotateKeyCommand,
   },
   probe: probeListed,

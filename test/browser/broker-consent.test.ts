@@ -22,7 +22,7 @@ import {
 } from '../integration/mcp-auth-broker-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
-import { startChromium } from './chromium.ts';
+import { openContext, startChromium } from './chromium.ts';
 import { checkAccessible, checkFits } from './page-checks.ts';
 
 let browser: Browser;
@@ -86,7 +86,7 @@ async function startLogin(context: BrowserContext, gateway: BrokerGateway, name 
 async function openPage(
   options: BrowserContextOptions,
 ): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, ...options });
+  const context = await openContext(browser, { ignoreHTTPSErrors: true, ...options });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));

@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { deadlineMs } from '../kit/wait-for.ts';
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -26,7 +27,7 @@ export async function startChromium(hosts: Readonly<Record<string, number>> = {}
   ];
   return chromium.launch({
     executablePath,
-    timeout: 60_000,
+    timeout: deadlineMs,
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -47,6 +48,14 @@ export const appearances: Readonly<Record<string, BrowserContextOptions>> = {
   'phone-dark': { viewport: { width: 360, height: 780 }, colorScheme: 'dark', isMobile: true, hasTouch: true },
 };
 
+/** A profile of its own, with the deadline of all tests. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(deadlineMs);
+  context.setDefaultNavigationTimeout(deadlineMs);
+  return context;
+}
+
 /** A page of a browser with cookies of its own, and what its console complained about. */
 export interface OpenedPage {
   readonly page: Page;
@@ -57,9 +66,7 @@ export interface OpenedPage {
 
 /** Opens an empty page. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<OpenedPage> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(60_000);
-  context.setDefaultNavigationTimeout(60_000);
+  const context = await openContext(browser, { viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {

@@ -6,6 +6,7 @@ import { oidcProviderSetups } from '../idp/auth-setups.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
 import { testUsers } from '../idp/test-users.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { appearances, openPage, startChromium } from './chromium.ts';
 import { clientHtml, initialize, type Site, startSite } from './client-site.ts';
 import { checkAppearances, checkLook } from './page-checks.ts';
@@ -225,10 +226,9 @@ describe('the consent page', () => {
     assert.equal(headers['cache-control'], 'no-store');
     await page.waitForLoadState('load');
     assert.equal(await page.frameLocator('iframe').getByRole('button', { name: 'Allow' }).count(), 0);
-    assert.ok(
-      complaints.some((complaint) => /frame/i.test(complaint)),
-      complaints.join('\n'),
-    );
+    await waitFor('the console tells why', () => complaints.some((complaint) => /frame/i.test(complaint)), {
+      describe: () => complaints,
+    });
     await close();
   });
 

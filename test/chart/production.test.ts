@@ -62,6 +62,8 @@ describe('values-production.yaml', () => {
     assert.ok(rendered.ok);
     const kinds = new Set(rendered.objects.map(({ type }) => type.kind));
     for (const kind of ['PodDisruptionBudget', 'NetworkPolicy']) assert.ok(kinds.has(kind), kind);
-    assert.equal(parsed.resource.spec.replicas, 2);
+    const { replicas, resources, unprotectedRoutes } = parsed.resource.spec;
+    assert.deepEqual([replicas, unprotectedRoutes], [2, 'Deny']);
+    assert.deepEqual(Object.keys(resources?.requests ?? {}), ['cpu', 'memory']);
   });
 });

@@ -89,7 +89,7 @@ test('install', async () => {
 });
 
 test('a Gateway is programmed, and who logs in calls a tool through its load balancer', async () => {
-  gateway = await deployProtectedGateway(cluster);
+  gateway = await deployProtectedGateway(cluster, 2);
   const https = { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'web' }] } };
   const jwks = { caCertificateRef: { name: 'company-ca' } };
   const url = `https://${gateway.address}/tickets`;

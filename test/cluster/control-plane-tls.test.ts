@@ -1,4 +1,4 @@
-// xDS over TLS between two replicas of the controller and a gateway: a Secret that is missing at first, replaced, broken, and signed by another authority.
+// xDS over TLS between two replicas of the controller and two pods of a gateway: a Secret that is missing at first, replaced, broken, and signed by another authority.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -20,7 +20,7 @@ import { locateResource } from './resource-paths.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 import { startSteadyLoad } from './steady-load.ts';
 
-claimNamespace('xds-tls');
+const namespace = claimNamespace('xds-tls');
 const serverName = `proxy.${installationNamespace}.svc`;
 const authority = createAuthority('the first authority');
 let cluster: Cluster;
@@ -59,13 +59,18 @@ const waitForCertificate = (serialNumber: string): Promise<boolean> =>
     what: 'all replicas show the new certificate',
   });
 
-/** A new route gets through from the API server to the gateway and back into the status. */
+/** A new route gets through from the API server to every pod of the gateway and back into the status. */
 async function proveConnected(name: string, address: string): Promise<void> {
   await cluster.apply(createRoute(name, { path: `/${name}`, to: toService('echo') }));
   await waitUntilWell(cluster, [{ kind: 'HTTPRoute', name }]);
-  await cluster.waitFor(async () => (await fetch(`http://${address}/${name}`)).status === 200, {
-    what: `/${name} is served`,
-  });
+  await cluster.waitFor(
+    async () => {
+      const pods = (await listGatewayPods(cluster, 'web')).map(({ status }) => status.podIP ?? '');
+      const answers = await Promise.all([address, ...pods].map((each) => fetch(`http://${each}/${name}`)));
+      return pods.length === 2 && answers.every(({ status }) => status === 200);
+    },
+    { what: `/${name} is served by both pods` },
+  );
 }
 
 before(async () => {
@@ -75,7 +80,18 @@ before(async () => {
   // Of other files too: with the copy of a good certificate it would serve.
   for (const name of ['proxy-xds-cert', 'proxy-xds-cert-last-good'])
     await cluster.delete(createTlsSecret(name, installationNamespace, { cert: '', key: '' }));
-  await cluster.apply([...createEcho('echo'), createGateway('web')]);
+  await cluster.apply([
+    ...createEcho('echo'),
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'GatewayParameters',
+      metadata: { name: 'two', namespace },
+      spec: { replicas: 2 },
+    },
+    createGateway('web', {
+      infrastructure: { parametersRef: { group: 'gateway.proxy', kind: 'GatewayParameters', name: 'two' } },
+    }),
+  ]);
 });
 after(leaveCluster);
 

@@ -17,7 +17,7 @@ import { waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import type { ResourceName } from './resource-paths.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
-const namespace = claimNamespace('fault-certificate');
+const namespace = claimNamespace('fault-listener-certificate');
 const web: ResourceName = { kind: 'Gateway', name: 'web' };
 const certificate = createCertificate({ names: ['web.example.com'] });
 const secret = createTlsSecret('web', 'kept-certificates', certificate);

@@ -1,16 +1,19 @@
-// xDS over TLS in one step: helm installs the controller with a certificate that it makes itself, and a gateway is programmed over TLS. Then the Secret is deleted,
-// under a steady load, and everybody finds each other again.
+// charts/proxy/values-production.yaml, installed: xDS over TLS in one step, with a certificate that the controller makes itself, and a gateway that is closed by default. Then the
+// Secret is deleted, under a steady load, and everybody finds each other again.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { crdChart, proxyChart } from '../chart/helm.ts';
+import { crdChart, productionValues, proxyChart } from '../chart/helm.ts';
 import type { ApiObject } from './api-client.ts';
-import { createNamespace } from './cluster-resources.ts';
+import { createNamespace, createRoute, toService } from './cluster-resources.ts';
 import type { Cluster } from './cluster.ts';
 import { findControllerUrl } from './gateway-rollout.ts';
 import { HelmInstallation } from './helm-installation.ts';
 import { installationNamespace, InstalledController } from './installed-controller.ts';
 import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
+import { waitForCondition } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
 import { startCluster } from './start-cluster.ts';
 
@@ -26,6 +29,9 @@ before(async () => {
   controller = new InstalledController(cluster);
   await cluster.apply(createNamespace(installationNamespace));
   await helm.run(['install', 'proxy-crds', crdChart, '--take-ownership']);
+  await cluster.apply(
+    readFileSync(join(import.meta.dirname, '../../examples/kubernetes/production-parameters.yaml'), 'utf8'),
+  );
 });
 after(() => cluster?.stop());
 
@@ -34,8 +40,8 @@ type SecretObject = ApiObject & { readonly data: Readonly<Record<string, string>
 const readEntry = ({ data }: SecretObject, key: string): string => Buffer.from(data[key] ?? '', 'base64').toString();
 
 test('one helm command, and a gateway is programmed over TLS', async (t) => {
-  const sets = ['controller.xds.tls.enabled=true', 'controller.xds.tls.generate=true', 'controller.replicaCount=2'];
-  await helm.run(['install', 'proxy', proxyChart, '--wait', '--timeout', '110s', '--set', sets.join(',')]);
+  await helm.run(['install', 'proxy', proxyChart, '--wait', '--timeout', '110s', '--values', productionValues]);
+  assert.equal((await controller.listPods()).length, 2);
   const made = await cluster.api.get<SecretObject>(secret);
   const certificate = new X509Certificate(readEntry(made, 'tls.crt'));
   assert.ok(certificate.checkHost(`proxy.${installationNamespace}.svc`));
@@ -48,6 +54,25 @@ test('one helm command, and a gateway is programmed over TLS', async (t) => {
   await gateway.proveChange(t);
   assert.equal(await controller.readMetric('mcp_gateway_controller_certificate_degraded'), 0);
   assert.equal(readEntry(await cluster.api.get<SecretObject>(secret), 'tls.crt'), readEntry(made, 'tls.crt'));
+});
+
+test('what else production is to have: a route without a policy is closed at both pods, and there are budgets and network policies', async () => {
+  await cluster.apply(createRoute('bare', { path: '/bare', to: toService('echo') }));
+  await waitForCondition(
+    cluster,
+    { kind: 'HTTPRoute', name: 'bare' },
+    { type: 'Protected', status: 'False', reason: 'Unprotected' },
+  );
+  for (const { status } of await gateway.listPods())
+    await cluster.waitFor(async () => (await fetch(`http://${status.podIP ?? ''}/bare`)).status === 403, {
+      what: 'the route is closed',
+    });
+  for (const kind of ['PodDisruptionBudget', 'NetworkPolicy'])
+    for (const owner of [
+      { name: 'web-proxy', namespace: 'default' },
+      { name: 'proxy', namespace: installationNamespace },
+    ])
+      await cluster.waitForObject(locateResource({ kind, ...owner }), () => true);
 });
 
 test('a Secret that is deleted is made anew, and gateways trust the new authority', async (t) => {

@@ -14,6 +14,8 @@ import { locateResource, type ResourceName } from './resource-paths.ts';
 import { startSteadyLoad, type SteadyLoad } from './steady-load.ts';
 
 const issuer = 'https://idp.example.com';
+/** How long after the last pod has a change the status may take to say so: a Lease that nobody gives back, and a busy machine. */
+const longestSilenceMs = 60_000;
 
 /** The policy that protects the route. */
 export const protectingPolicy: ResourceName = { kind: 'ProxyPolicy', name: 'guard' };
@@ -32,6 +34,7 @@ export class ProtectedGateway {
   /** Of the load balancer. */
   readonly address: string;
   #changes = 0;
+  #longestToldMs = 0;
 
   constructor(cluster: Cluster, key: SigningKey, address: string) {
     this.#cluster = cluster;
@@ -59,7 +62,7 @@ export class ProtectedGateway {
     await load.stop();
     const { completed, refused, resent, failures, letThrough } = load;
     t.diagnostic(
-      `${completed + refused} requests, ${failures.length} failed, ${resent} sent again, ${letThrough.length} of ${refused} strangers let through`,
+      `${completed + refused} requests, ${failures.length} failed, ${resent} sent again, ${letThrough.length} of ${refused} strangers let through; the status told of a change after ${this.#longestToldMs} ms at most`,
     );
     assert.deepEqual(letThrough, []);
     assert.deepEqual(failures, []);
@@ -78,19 +81,44 @@ export class ProtectedGateway {
   }
 
   /**
-   * Waits until all processes enforce a change, and the status says so. `pods`: those that there are, where the API server may take its time to say; none:
-   * it is asked.
+   * Waits until all processes enforce a change, and the status says so. What was let in before must be refused by every pod from the moment on in which the status
+   * promises that. `pods`: those that there are, where the API server may take its time to say; none: it is asked.
    */
   async expectChange(t: TestContext, { audience, madeAt }: PolicyChange, pods?: readonly PodObject[]): Promise<void> {
     const since = (): number => Math.round(performance.now() - madeAt);
-    const enforced = await this.#cluster.waitFor(async () => (await this.isEnforced(audience, pods)) && since(), {
-      what: `every pod enforces ${audience}`,
-    });
-    await waitForCondition(this.#cluster, protectingPolicy, { type: 'Programmed', status: 'True' });
-    t.diagnostic(`the change was enforced after ${enforced} ms, and told after ${since()} ms`);
-    const last = await this.#createToken(`change-${this.#changes - 1}`);
+    const revoked = await this.#createToken(`change-${this.#changes - 1}`);
+    const [enforced, { told, passed }] = await Promise.all([
+      this.#cluster.waitFor(async () => (await this.isEnforced(audience, pods)) && since(), {
+        what: `every pod enforces ${audience}`,
+      }),
+      this.#waitUntilTold(revoked, since, pods),
+    ]);
+    this.#longestToldMs = Math.max(this.#longestToldMs, told);
+    t.diagnostic(
+      `the change was enforced after ${enforced} ms, and told after ${told} ms; ${passed} revoked requests passed at that moment`,
+    );
+    assert.equal(passed, 0, 'the status promised what was not so');
+    assert.ok(told - enforced <= longestSilenceMs, `told ${told - enforced} ms after it was so`);
     for (const { status } of pods ?? (await this.listPods()))
-      assert.equal(await this.ask(status.podIP ?? '', last), 401, 'what was let in before the change is not any more');
+      assert.equal(
+        await this.ask(status.podIP ?? '', revoked),
+        401,
+        'what was let in before the change is not any more',
+      );
+  }
+
+  /** When the status says that the change is programmed, and how many of the pods that take traffic still let in what it revoked. */
+  async #waitUntilTold(
+    revoked: string,
+    since: () => number,
+    pods?: readonly PodObject[],
+  ): Promise<{ readonly told: number; readonly passed: number }> {
+    await waitForCondition(this.#cluster, protectingPolicy, { type: 'Programmed', status: 'True' });
+    const told = since();
+    const asked = pods ?? (await this.listPods()).filter(isReady);
+    // A pod that does not answer lets nobody in.
+    const answers = await Promise.all(asked.map(({ status }) => this.ask(status.podIP ?? '', revoked).catch(() => 0)));
+    return { told, passed: answers.filter((status) => status === 200).length };
   }
 
   /** Changes something, and waits until it is in force and told. */
@@ -145,6 +173,9 @@ export class ProtectedGateway {
       .sign(this.#key.privateKey);
   }
 }
+
+const isReady = ({ status }: PodObject): boolean =>
+  status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 
 function protect(key: SigningKey, audiences: readonly string[]): object {
   const jwks = { inline: JSON.stringify({ keys: [key.publicJwk] }) };

@@ -43,7 +43,7 @@ ${notes.length === 0 ? '' : `\n${notes.map((note, index) => `${index + 1}. ${not
 - Stubs answer as the real ones do in the points that matter here. They are not the real ones.
 - Chromium: a page with SDK v2 on an origin of its own. The route has a CORS filter for that origin.
 - A metadata document, no egress: the client has a document that describes it, and uses it wherever the gateway offers that, as Claude Code does; the gateway cannot fetch it. The first login ends
-  at a page that says so, the second registers and goes the whole way. Facade and Direct offer no documents, so that the first one does.
+  at a page that says so, and the second one registers and succeeds. Facade and Direct offer no documents, so there the first login registers and succeeds.
 - Refreshing: both SDKs refresh when a request is refused, Python \`mcp\` when the clock says that the token is too old.
 `;
 }

@@ -1,13 +1,15 @@
 // Chromium with a page that is an MCP client (the current SDK), on an origin of its own: logins, consent and CORS as browsers have them.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { type AuthSetup, isBroker } from '../idp/auth-setups.ts';
 import { testUsers } from '../idp/test-users.ts';
+import { deadlineMs } from '../kit/wait-for.ts';
 
 /** Thrown when there is no Chromium. The message is one line that says what to do. */
 export class ChromiumUnavailableError extends Error {
@@ -49,16 +51,17 @@ async function findChromium(): Promise<string> {
 /** Starts both. */
 export async function startBrowserClient(): Promise<BrowserClient> {
   const executablePath = await findChromium();
+  const html = await createPage();
   const server = createServer((request, response) => {
-    servePath(new URL(request.url ?? '/', 'http://page').pathname).then(
-      ({ type, content }) => response.writeHead(200, { 'content-type': type }).end(content),
-      () => response.writeHead(404).end(),
-    );
+    const { pathname } = new URL(request.url ?? '/', 'http://page');
+    if (pathname === '/' || pathname === '/callback')
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(html);
+    else response.writeHead(404).end();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: deadlineMs });
   return {
     origin,
     version: browser.version(),
@@ -106,15 +109,15 @@ async function visit(
   url: string,
 ): Promise<{ readonly outcome: Outcome; readonly gatewayPages: number }> {
   const context = await browser.newContext();
-  // Slow is fine, stuck is not.
-  context.setDefaultTimeout(120_000);
+  context.setDefaultTimeout(deadlineMs);
   try {
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('pageerror', (error) => faults.push(String(error)));
     const requests = followRequests(page);
     let gatewayPages = 0;
-    await page.goto(`${origin}/?url=${encodeURIComponent(url)}`);
+    // Not until it is loaded: the page leaves for the login by itself, and may do so before.
+    await page.goto(`${origin}/?url=${encodeURIComponent(url)}`, { waitUntil: 'commit' });
     for (;;) {
       // Whatever comes next is a page that asks something, or the end.
       const next = page.locator(
@@ -125,8 +128,13 @@ async function visit(
         .waitFor({ state: 'attached' })
         .catch(async (error: unknown) => {
           const shown = await page.locator('body').innerText();
-          throw new Error([`stuck at ${page.url()}: ${shown}`, ...requests.list()].join('\n'), { cause: error });
+          throw new Error([`stuck at ${page.url()}: ${shown}`, ...faults, ...requests.list()].join('\n'), {
+            cause: error,
+          });
         });
+      // The browser's own page has buttons, too.
+      if (page.url().startsWith('chrome-error:'))
+        throw new Error(['a page did not load', ...requests.list()].join('\n'));
       if (page.url().startsWith(`${origin}/`)) break;
       if (page.url().startsWith(new URL(url).origin)) gatewayPages += 1;
       await answer(page);
@@ -174,39 +182,28 @@ async function answer(page: Page): Promise<void> {
   await moved;
 }
 
-const packages: Readonly<Record<string, string>> = {
-  '@modelcontextprotocol/client': '@modelcontextprotocol/client/dist/index.mjs',
-  '@modelcontextprotocol/client/_shims': '@modelcontextprotocol/client/dist/shimsBrowser.mjs',
-  '@modelcontextprotocol/core/internal': '@modelcontextprotocol/core/dist/internal.mjs',
-  eventsource: 'eventsource/dist/index.js',
-  'eventsource-parser': 'eventsource-parser/dist/index.js',
-  'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
-  jose: 'jose/dist/webapi/index.js',
-  'pkce-challenge': 'pkce-challenge/dist/index.browser.js',
-  'zod/v4': 'zod/v4/index.js',
-};
+const script = new URL('browser-client.js', import.meta.url);
 
-const imports = Object.fromEntries(Object.entries(packages).map(([name, file]) => [name, `/node_modules/${file}`]));
-
-const html = `<!doctype html>
+/**
+ * The page with the client in it: one document, as every further request is one that can fail. Chromium fails all requests that wait for a connection, loopback or not,
+ * whenever the machine gets or loses a network link (ERR_NETWORK_CHANGED), and a script whose import is missing never runs and never says so.
+ */
+async function createPage(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(script)],
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+    write: false,
+  });
+  return `<!doctype html>
 <html lang="en">
+<meta charset="utf-8">
 <title>MCP client</title>
 <link rel="icon" href="data:,">
-<script type="importmap">${JSON.stringify({ imports })}</script>
-<script type="module" src="/browser-client.js"></script>
 <body><pre id="outcome"></pre></body>
+<script type="module">${outputFiles[0]!.text}</script>
 </html>
 `;
-
-const script = new URL('browser-client.js', import.meta.url);
-const modules = new URL('../../node_modules/', import.meta.url);
-
-async function servePath(path: string): Promise<{ readonly type: string; readonly content: string | Buffer }> {
-  if (path === '/' || path === '/callback') return { type: 'text/html; charset=utf-8', content: html };
-  if (path === '/browser-client.js') return { type: 'text/javascript', content: await readFile(script) };
-  const file = new URL(path.slice('/node_modules/'.length), modules);
-  if (!path.startsWith('/node_modules/') || !file.href.startsWith(modules.href) || !/^\.m?js$/.test(extname(path))) {
-    throw new Error('not a module');
-  }
-  return { type: 'text/javascript', content: await readFile(file) };
 }

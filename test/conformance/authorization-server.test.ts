@@ -1,18 +1,19 @@
 // The MCP conformance suite against the authorization server that the gateway is to MCP clients: its metadata, and a login with a code, for every flow that has
-// one. The client registers at the gateway first; a scripted browser logs in.
+// one. The client registers at the gateway first; a scripted browser logs in. Writes docs/conformance/mcp-authorization.md.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type AuthSetup, oidcProviderSetups, profileSetups, startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { startProtectedSystem } from '../idp/protected-system.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
-import { type CheckResult, suiteProgram } from './conformance-suite.ts';
+import { type AuthorizationResults, formatAuthorizationPage } from './authorization-page.ts';
+import { type CheckResult, suiteProgram, suiteVersion } from './conformance-suite.ts';
 
 const expectedChecks = [
   'authorization-server-metadata',
@@ -62,6 +63,14 @@ const setups: readonly Pick<AuthSetup, 'name' | 'flow' | 'start'>[] = [
   ...profileSetups.filter(({ flow }) => flow === 'Issuer'),
 ];
 
+const finished: AuthorizationResults[] = [];
+
+after(async () => {
+  if (finished.length < setups.length) return;
+  const page = new URL('../../docs/conformance/mcp-authorization.md', import.meta.url);
+  await writeFile(page, formatAuthorizationPage(suiteVersion, expectedChecks, finished));
+});
+
 // The suite takes the metadata that its second scenario needs from its first.
 for (const setup of setups)
   test(`${setup.flow}: ${setup.name}`, async (t) => {
@@ -81,4 +90,5 @@ for (const setup of setups)
       setup.flow === 'Facade' ? ['authorization-server-metadata-cimd: WARNING'] : [],
       output,
     );
+    finished.push({ flow: setup.flow, idp: setup.name, checks });
   });

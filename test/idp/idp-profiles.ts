@@ -16,14 +16,15 @@ export interface IdpProfile {
 
 const audience = 'api://tickets';
 
-/** The profiles. */
+/** The profiles. What the presets ask for by themselves, offline_access above all, is not in `authentication`. */
 export const idpProfiles: readonly IdpProfile[] = [
   {
     // v2 issuer below a tenant, `resource` refused outright, PKCE not in the metadata, no registration.
     name: 'Entra',
     quirks: {
-      issuerPath: '/0f5c8a1e-tenant/v2.0',
+      issuerPath: '/0f5c8a1e-0000-4000-8000-000000000000/v2.0',
       metadataDocuments: ['openid-configuration'],
+      metadataMembers: { scopes_supported: ['openid', 'profile', 'email', 'offline_access'] },
       hidesPkce: true,
       registration: 'none',
       resource: 'refused',
@@ -36,7 +37,6 @@ export const idpProfiles: readonly IdpProfile[] = [
     authentication: {
       provider: 'Entra',
       audiences: [audience],
-      authorizationRequest: { extraScopes: ['offline_access'] },
     },
     registration: 'Shared',
     flow: 'Broker',
@@ -53,7 +53,7 @@ export const idpProfiles: readonly IdpProfile[] = [
       deadRefreshToken: '403 invalid_code',
       issuerPath: '/',
     },
-    authentication: { provider: 'Auth0', authorizationRequest: { extraScopes: ['offline_access'] } },
+    authentication: { provider: 'Auth0' },
     registration: 'Forward',
     flow: 'Broker',
   },
@@ -62,6 +62,7 @@ export const idpProfiles: readonly IdpProfile[] = [
     name: 'Okta',
     quirks: {
       issuerPath: '/oauth2/default',
+      metadataDocuments: ['openid-configuration'],
       registration: 'token',
       registrationScheme: 'SSWS',
       resource: 'ignored',
@@ -73,7 +74,6 @@ export const idpProfiles: readonly IdpProfile[] = [
     authentication: {
       provider: 'Okta',
       audiences: [audience],
-      authorizationRequest: { extraScopes: ['offline_access'] },
     },
     registration: 'Forward',
     flow: 'Broker',
@@ -198,7 +198,6 @@ export const idpProfiles: readonly IdpProfile[] = [
     authentication: {
       provider: 'Dex',
       audiences: ['gateway'],
-      authorizationRequest: { extraScopes: ['offline_access'] },
     },
     registration: 'Shared',
     flow: 'Broker',
@@ -252,7 +251,6 @@ export const idpProfiles: readonly IdpProfile[] = [
     authentication: {
       provider: 'Authentik',
       audiences: ['gateway'],
-      authorizationRequest: { extraScopes: ['offline_access'] },
     },
     registration: 'Shared',
     flow: 'Broker',

@@ -198,6 +198,20 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       lines: /a trailing slash matters[^]*✗[^]*→ Set issuer: http:\/\/127\.0\.0\.1:\d+\/ \(exactly\)/,
     },
     {
+      name: 'another issuer, at another address',
+      idp: { metadata: (document) => (document['issuer'] = 'https://sso.example.com/realms/mcp') },
+      check: 'metadata',
+      lines:
+        /→ Set issuer: https:\/\/sso\.example\.com\/realms\/mcp \(exactly\), if .*, and metadataUrl: http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-authorization-server, if the gateway reaches it only there\./,
+    },
+    {
+      name: 'another issuer, by metadataUrl',
+      idp: { metadata: (document) => (document['issuer'] = 'https://sso.example.com') },
+      policy: { metadataUrl: 'the RFC 8414 one' },
+      check: 'metadata',
+      lines: /→ Set issuer: https:\/\/sso\.example\.com \(exactly\), if .*; otherwise correct metadataUrl\./,
+    },
+    {
       name: 'no metadata',
       idp: { overrides: () => ({ '/.well-known/oauth-authorization-server': () => ({ status: 404 }) }) },
       check: 'metadata',
@@ -285,6 +299,26 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       check: 'audience',
       isRemark: true,
       lines: /! audience +api; tokens of Spring are for the client's own id.*\n.*→ .*Use registration\.mode Shared/,
+    },
+    {
+      name: 'audiences of which only a login shows whether tokens have them',
+      policy: { audiences: ['api'] },
+      check: 'audience',
+      isRemark: true,
+      lines:
+        /! audience +api; whether tokens carry it shows in a login\n.*→ mcp-gatehouse login URL --verbose prints the aud.*If it is the id of the client, use registration\.mode Shared/,
+    },
+    {
+      name: 'an audience that a scope does not bring',
+      policy: {
+        provider: 'Dex',
+        audiences: ['gateway'],
+        registration: { mode: 'Shared', clientId: 'gateway' },
+        authorizationRequest: { extraScopes: ['audience:server:client_id:api'] },
+      },
+      check: 'audience',
+      isRemark: true,
+      lines: /! audience +gateway, but extraScopes ask for tokens for api, and Dex .*\n.*→ Set audiences: \[api\]/,
     },
     {
       name: 'an audience that only a login shows',
@@ -412,6 +446,16 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       assert.match(linesOf(run, 'callback'), /! callback/);
     });
 
+    test('an audience is ticked where it is known to be in tokens: the id of the client, or what a scope brings', async (t) => {
+      const server = await startIdp(t);
+      const dex = { issuer: server.origin, provider: 'Dex', ...shared };
+      const own = await runCheck(t, { ...dex, audiences: ['gateway'] }, '--online');
+      assert.match(linesOf(own, 'audience'), /✓ audience +gateway: tokens of Dex are for the client's own id/);
+      const authorizationRequest = { extraScopes: ['audience:server:client_id:api'] };
+      const brought = await runCheck(t, { ...dex, audiences: ['api'], authorizationRequest }, '--online');
+      assert.match(linesOf(brought, 'audience'), /✓ audience +api; extraScopes ask for tokens for api/);
+    });
+
     test('the configured resource decides the host of the callback', async (t) => {
       const policy = { ...shared, resourceMetadata: { resource: 'https://mcp.example.com/mcp' } };
       const run = await runCheck(t, { issuer: 'https://idp.example.com', ...policy }, '--json');
@@ -421,7 +465,13 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
     });
   });
 
-  test('no client works beside a cross of keys or registration', async (t) => {
+  test('no client works beside a cross of keys, registration or PKCE', async (t) => {
+    const plain = await startIdp(t, {
+      metadata: (document) => (document['code_challenge_methods_supported'] = ['plain']),
+    });
+    const without = await runCheck(t, { issuer: plain.origin }, '--online');
+    assert.match(without.out, /✗ {2}SDK v1 +cannot log in: see PKCE above\n/);
+    assert.doesNotMatch(without.out, /✓ {2}(?:SDK|in a|with CIMD)/);
     const server = await startIdp(t, { overrides: () => ({ '/jwks': () => ({ status: 500 }) }) });
     const run = await runCheck(t, { issuer: server.origin }, '--online');
     assert.match(run.out, /✗ {2}SDK v1 +every token is refused: the keys cannot be used\n/);

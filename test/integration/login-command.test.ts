@@ -205,6 +205,7 @@ describe('login', () => {
 
   test('--refresh without a refresh token', async (t) => {
     const server = await startServer(t, {
+      metadata: (document) => (document['scopes_supported'] = ['openid', 'offline_access']),
       overrides: () => ({
         '/token': (_request, answerWell) => {
           const { refresh_token: _, ...body } = answerWell().body as Record<string, unknown>;
@@ -215,6 +216,7 @@ describe('login', () => {
     const { code, out } = await runLogin([server.url, '--refresh']);
     assert.equal(code, 1, out);
     assert.match(out, /There is no refresh token: users log in again/);
+    assert.match(out, /the metadata lists offline_access.*\n.*→ authorizationRequest\.extraScopes: \[offline_access\]/);
     assert.match(out, /Failed at step \d+: Refresh/);
   });
 

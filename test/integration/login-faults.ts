@@ -65,6 +65,7 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
   "aud is the client's id": { quirks: { audience: 'client-id', resource: 'ignored' } },
   'issuer with a slash too many': { issuer: (issuer) => `${issuer}/` },
+  'issuer without its slash': { quirks: { issuerPath: '/' }, issuer: (issuer) => issuer.replace(/\/$/, '') },
   'wrong path of the issuer': { issuer: (issuer) => `${issuer}/tenants/other` },
   'identity provider down': { isDown: true },
   'identity provider hangs': { quirks: { metadataAnswer: 'never' } },
@@ -78,6 +79,21 @@ export const faults: Readonly<Record<string, Fault>> = {
     quirks: { registration: 'one-use-token' },
     authentication: { registration: { initialAccessTokenRef: { name: 'idp', key: 'initial-access-token' } } },
     checkFlags: ['--try-registration'],
+  },
+  'wrong secret for initial access tokens': {
+    quirks: { registration: 'one-use-token' },
+    authentication: {
+      registration: {
+        initialAccessTokenFrom: {
+          clientCredentials: {
+            clientId: 'gateway',
+            clientSecretRef: { name: 'idp', key: 'wrong-secret' },
+            scope: 'client.create',
+          },
+        },
+      },
+    },
+    shared: () => [],
   },
   'no egress for client documents': {
     authentication: { flow: 'Broker' },

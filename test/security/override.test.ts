@@ -1,6 +1,8 @@
 // A platform enforces at its Gateway what tenants can neither replace nor weaken at their routes: `enforcement: Override`.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { createSealKey } from '../../src/base/sealed.ts';
+import { BrowserAgent } from '../idp/browser-agent.ts';
 import {
   ask,
   readError,
@@ -12,7 +14,9 @@ import {
   type Upstream,
 } from '../integration/gateway-fixture.ts';
 import { bearerOf } from '../integration/jwt-authentication-fixture.ts';
+import { createPkce, startBrokerGateway, startBrokerIdp } from '../integration/mcp-auth-broker-fixture.ts';
 import { backendResource, gatewayResource, routeResource } from '../kit/gateway-resources.ts';
+import { guardAddressExceptLoopback } from '../kit/loopback-address-policy.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 
@@ -187,3 +191,148 @@ describeWith(
     });
   },
 );
+
+const isStaff = 'jwt.staff == true';
+
+describeWith(
+  'rules that the Gateway enforces without JWT authentication of its own',
+  [policyOf('platform', onGateway, rules('Require', isStaff), 'Override')],
+  (outcome) => {
+    test('believe no token: whoever chooses the issuer could satisfy them', async () => {
+      assert.equal(await outcome('/impostor', impostor.sign({ staff: true })), '403 rbac_denied');
+      assert.equal(await outcome('/by-rule', tenant.sign({ staff: true })), '403 rbac_denied');
+      assert.equal(await outcome('/mcp', tenant.sign({ staff: true })), '403 rbac_denied');
+    });
+  },
+);
+
+describeWith(
+  'Allow rules that the Gateway enforces, with JWT authentication that routes may replace',
+  [
+    policyOf('jwt', onGateway, jwt([providerOf('platform', platform)])),
+    policyOf('rules', onGateway, rules('Allow', isStaff), 'Override'),
+  ],
+  (outcome) => {
+    test('see the tokens of the Gateway, and no others', async () => {
+      assert.equal(await outcome('/plain', platform.sign({ staff: true })), 'passed');
+      assert.equal(await outcome('/plain', platform.sign({})), '403 rbac_denied');
+      assert.equal(await outcome('/impostor', impostor.sign({ staff: true })), '403 rbac_denied');
+      assert.equal(await outcome('/by-rule', tenant.sign({ staff: true })), '403 rbac_denied');
+      assert.equal(await outcome('/permissive'), '403 rbac_denied');
+    });
+  },
+);
+
+describeWith(
+  'Allow rules that the Gateway and a listener enforce',
+  [
+    policyOf(
+      'platform',
+      onGateway,
+      { ...jwt([providerOf('platform', platform)]), ...rules('Allow', isStaff) },
+      'Override',
+    ),
+    policyOf('listener', onListener, rules('Allow', 'jwt.team == "a"'), 'Override'),
+  ],
+  (outcome) => {
+    test('must match each by itself', async () => {
+      assert.equal(await outcome('/plain', platform.sign({ staff: true, team: 'a' })), 'passed');
+      assert.equal(await outcome('/plain', platform.sign({ staff: true })), '403 rbac_denied');
+      assert.equal(await outcome('/plain', platform.sign({ team: 'a' })), '403 rbac_denied');
+    });
+  },
+);
+
+describe('CORS that the Gateway enforces', () => {
+  const cors = (origin: string) => ({ cors: { allowOrigins: [origin] } });
+  let gateway: GatewayRun;
+  before(async () => {
+    const to = [serviceRef('echo')];
+    const filter = { type: 'CORS', cors: { allowOrigins: ['https://tenant.example'] } };
+    gateway = await runGateway({
+      resources: (port) => [
+        gatewayResource(port),
+        ...serviceOf('echo', [upstream.port]),
+        policyOf('platform', onGateway, cors('https://platform.example'), 'Override'),
+        routeResource('by-policy', [rule('/by-policy', to)]),
+        policyOf('by-policy', onRoute('by-policy'), cors('https://tenant.example')),
+        routeResource('by-filter', [{ ...rule('/by-filter', to), filters: [filter] }]),
+      ],
+    });
+  });
+  after(() => gateway?.stop());
+
+  for (const path of ['/by-policy', '/by-filter'])
+    test(`${path}: is that of the platform`, async () => {
+      const allowed = async (origin: string): Promise<unknown> =>
+        (await ask(gateway.port, { path, headers: { origin } })).headers['access-control-allow-origin'];
+      assert.equal(await allowed('https://platform.example'), 'https://platform.example');
+      assert.equal(await allowed('https://tenant.example'), undefined);
+    });
+});
+
+describe("the gateway's own OAuth endpoints", () => {
+  const redirectUri = 'http://127.0.0.1:33418/callback';
+
+  test('need no token and pass no rules: a client registers, logs in and gets a token', async (t) => {
+    const idp = await startBrokerIdp();
+    t.after(() => idp.close());
+    const gateway = await startBrokerGateway({
+      backends: [{ path: '/mcp', port: upstream.port, authentication: { issuer: idp.issuer, flow: 'Broker' } }],
+      keys: [createSealKey()],
+      fetcher: { addressPolicy: guardAddressExceptLoopback },
+      resources: [
+        policyOf(
+          'platform',
+          onGateway,
+          { ...jwt([providerOf('platform', platform)]), ...rules('Require', isStaff) },
+          'Override',
+        ),
+      ],
+    });
+    t.after(() => gateway.close());
+    assert.equal((await fetch(`${gateway.url}/mcp`, { method: 'POST', body: '{}' })).status, 401);
+    const asked = `${gateway.url}/mcp`;
+    const described = await fetch(`${gateway.url}/.well-known/oauth-protected-resource/mcp`);
+    assert.equal(((await described.json()) as { resource: string }).resource, asked);
+    const metadata = (await (
+      await fetch(`${gateway.url}/.well-known/oauth-authorization-server/mcp`)
+    ).json()) as Readonly<Record<string, string>>;
+    const registered = await fetch(metadata['registration_endpoint']!, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: 'none',
+        client_name: 'a client',
+      }),
+    });
+    assert.equal(registered.status, 201);
+    const { client_id: clientId } = (await registered.json()) as { client_id: string };
+    const { verifier, challenge } = createPkce();
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      state: 'state',
+      resource: asked,
+    });
+    const url = `${metadata['authorization_endpoint']}?${query.toString()}`;
+    const code = (await new BrowserAgent().authorize(url, redirectUri)).searchParams.get('code')!;
+    const answer = await fetch(metadata['token_endpoint']!, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code,
+        code_verifier: verifier,
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        resource: asked,
+      }),
+    });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    assert.ok(((await answer.json()) as { access_token?: string }).access_token);
+  });
+});

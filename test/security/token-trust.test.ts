@@ -179,3 +179,21 @@ describe('a Gateway with rules and no JWT authentication', () => {
     assert.equal(await outcome('/mcp', tenant.sign(admin)), 'passed');
   });
 });
+
+describe('rules that such a Gateway enforces', () => {
+  before(async () => {
+    gateway = await runGateway({
+      resources: (port) =>
+        listResources(port, [
+          policyOf('platform-rules', onGateway, { enforcement: 'Override', ...rules('Require', isAdmin) }),
+        ]),
+    });
+  });
+  after(() => gateway?.stop());
+
+  test('believe nobody whom lower levels let in', async () => {
+    for (const path of ['/tenant', '/own', '/mcp'])
+      assert.equal(await outcome(path, tenant.sign(admin)), '403 rbac_denied', path);
+    assert.equal(await outcome('/impostor', impostor.sign(admin)), '403 rbac_denied');
+  });
+});

@@ -103,7 +103,8 @@ export function adviseOnIdp(description: string): string {
     'mcp-gatehouse check --online asks it the same; the log and the inspector of the gateway have the details under the request id.';
   if (/another issuer/.test(description))
     return `Set issuer of the policy to exactly what the metadata of the identity provider says, down to the last slash. ${more}`;
-  if (/no metadata/.test(description)) return `Is issuer of the policy right, with its path? ${more}`;
+  if (/no metadata/.test(description))
+    return `Is issuer of the policy right, with its path? If its metadata is elsewhere, set metadataUrl. ${more}`;
   if (/in time/.test(description))
     return `The identity provider hangs, or something before it swallows requests. ${more}`;
   return `Is the identity provider up, and does the gateway reach it? ${more}`;

@@ -53,7 +53,7 @@ export async function refreshToken(
     narrator.find(
       'bad',
       'There is no refresh token: users log in again when the access token expires.',
-      'Some identity providers give one only for the scope offline_access, to clients with a secret, or when the policy allows it (tokens.refreshLifetime).',
+      'Some identity providers give one only for the scope offline_access (authorizationRequest.extraScopes of the policy), to clients with a secret, or when the policy allows it (tokens.refreshLifetime).',
     );
     return undefined;
   }
@@ -121,7 +121,7 @@ async function requestToken(
   const lifetime = document?.['expires_in'];
   if (typeof lifetime === 'number') narrator.show('expires_in', `${lifetime} s`);
   const scope = readString(document, 'scope');
-  if (scope !== undefined) narrator.show('scope', scope);
+  if (scope !== undefined) narrator.show('scope', scope === '' ? 'none' : scope);
   const refresh = readString(document, 'refresh_token');
   narrator.show(
     'refresh_token',
@@ -131,6 +131,12 @@ async function requestToken(
         : 'none: the user logs in again when the token expires'
       : `yes, ${refresh.length} characters`,
   );
+  if (refresh === undefined && !isRefresh && server.scopesSupported?.includes('offline_access') === true)
+    narrator.find(
+      'remark',
+      'No refresh token, though the metadata lists offline_access: many identity providers give one only for that scope.',
+      'authorizationRequest.extraScopes: [offline_access] in the policy of the gateway asks for it in every login; --scope tries it here.',
+    );
   if (!/\bno-store\b/.test(answered.get('cache-control') ?? '')) {
     narrator.find('remark', 'The answer lacks Cache-Control: no-store (RFC 6749 5.1).');
   }

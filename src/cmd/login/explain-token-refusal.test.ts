@@ -25,7 +25,7 @@ const cases: readonly [
     { aud: 'idp-client', azp: 'idp-client' },
     wrongAudience,
     /id of the client/,
-    /Shared.*audiences: \[idp-client\]/,
+    /Shared.*audiences: \[idp-client\].*flow: Issuer/,
   ],
   ['aud is this client', { aud: 'mine' }, wrongAudience, /id of the client/, /Shared.*audiences: \[mine\]/],
   [
@@ -42,6 +42,14 @@ const cases: readonly [
     /iss is "https:\/\/idp\/"/,
     /slash/,
   ],
+  [
+    'an unknown key, whose sentence has the word issuer',
+    { iss: 'https://idp', aud: 'account' },
+    'The token is signed with a key that its issuer does not publish.',
+    /^The server does not verify it with the keys/,
+    /metadataUrl and jwks/,
+  ],
+  ['a bad signature', { aud: 'account' }, 'The signature of the token is wrong.', /keys/, /check --online/],
   [
     'expired, clocks agree',
     { iat: 0, exp: 5 },
@@ -63,6 +71,8 @@ for (const [name, claims, said, text, advice] of cases) {
 
 test('a refused token: nothing to add where its audience is right and the server says nothing', () => {
   assert.equal(explain({ aud: resource }, 'invalid_token'), undefined);
+  const said = 'invalid_token: The token lacks a claim that is required here.';
+  assert.equal(explain({ aud: 'account' }, said), undefined, 'another cause');
 });
 
 test('a refused token: the clock that is off', () => {

@@ -31,6 +31,13 @@ export function explainTokenRefusal({ token, said, resource, serverClockMs }: Re
       advice: 'Many identity providers give out a JWT only when `resource` or an audience is asked for.',
     };
   if (isAboutTime(said)) return explainTime(token, serverClockMs);
+  if (/\bkeys?\b|\bsignature\b/i.test(said))
+    return {
+      isSaid: true,
+      text: 'The server does not verify it with the keys that it has of the identity provider.',
+      advice:
+        'Are issuer, metadataUrl and jwks of the policy those of the identity provider that gave out the token? mcp-gatehouse check --online lists its keys. Where they were replaced just now, try again in a minute.',
+    };
   if (/\bissuer\b/i.test(said))
     return {
       isSaid: true,
@@ -39,14 +46,18 @@ export function explainTokenRefusal({ token, said, resource, serverClockMs }: Re
     };
   if (/\baudience\b|\baud\b/i.test(said)) return explainAudience(claims, token.clientId, resource);
   const { aud } = claims;
-  if (resource === undefined || listAudiences(aud).includes(resource)) return undefined;
-  // The server gave another reason, or none.
+  if (namesAnotherCause(said) || resource === undefined || listAudiences(aud).includes(resource)) return undefined;
   return {
     isSaid: false,
     text: `The token's aud is ${show(aud)}, not ${resource}, for which it was asked: an identity provider without RFC 8707?`,
     advice:
       'If that is why: set `audiences` in the policy to what tokens carry, or add an audience mapper at the identity provider.',
   };
+}
+
+/** Then its policy may well accept this audience. Other servers often say no more than that they do not know the token. */
+function namesAnotherCause(said: string): boolean {
+  return /\balgorithm\b|\brevoked\b|\bclaims?\b|\bscopes?\b|\bsession\b|\bID token\b/i.test(said);
 }
 
 function isAboutTime(said: string): boolean {
@@ -68,6 +79,10 @@ function explainTime({ claims = {}, clockMs }: FoundToken, serverClockMs: number
 /** Claims that name the client that a token was given to. */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
 
+/** For an identity provider of which no aud of use can be had. */
+const ownTokens =
+  'Or let the gateway issue its own tokens, for which no audience of the identity provider is needed: flow: Issuer.';
+
 function explainAudience(
   claims: Readonly<Record<string, unknown>>,
   clientId: string,
@@ -80,7 +95,7 @@ function explainAudience(
     return {
       isSaid: true,
       text: 'The token has no aud: the identity provider does not say whom it is for.',
-      advice: `Let it put ${resource ?? 'the URL of the server'}, or a fixed value that the policy lists in audiences, into aud: a resource (RFC 8707), an audience mapper or a scope. ${see}`,
+      advice: `Let it put ${resource ?? 'the URL of the server'}, or a fixed value that the policy lists in audiences, into aud: a resource (RFC 8707), an audience mapper or a scope. ${ownTokens} ${see}`,
     };
   const ids = new Set<unknown>([clientId, ...clientClaims.map((name) => claims[name])]);
   const client = audiences.find((audience) => ids.has(audience));
@@ -88,7 +103,7 @@ function explainAudience(
     return {
       isSaid: true,
       text: `The token's aud is ${shown}: the id of the client that it was given to. The identity provider does not name the server.`,
-      advice: `With registration.mode Shared, set audiences: [${client}] in the policy. With clients that register, use Shared, and set audiences to the id of that one client: those that register get an id each, which no list can have. ${see}`,
+      advice: `With registration.mode Shared, set audiences: [${client}] in the policy. With clients that register, use Shared, and set audiences to the id of that one client: those that register get an id each, which no list can have. ${ownTokens} ${see}`,
     };
   if (resource !== undefined && audiences.includes(resource))
     return {

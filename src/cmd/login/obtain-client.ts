@@ -149,7 +149,7 @@ function adviseOnRefusal(status: number, error: string | undefined): string {
   if (error === 'invalid_redirect_uri')
     return 'The server wants other redirect URIs: try --redirect-uri http://localhost:8976/callback';
   if (status === 401 || status === 403 || error === 'access_denied') {
-    return 'The identity provider does not let this server register clients: its initial access token is missing, expired or used up, or registrations are restricted. Its operator can mend that (mcp-gatehouse check --online --try-registration), or give you a client: --client-id ID';
+    return 'The identity provider does not let this server register clients: its initial access token is missing, expired or used up, the client that should get one is not accepted, or registrations are restricted. Its operator can mend that (mcp-gatehouse check --online --try-registration), or give you a client: --client-id ID';
   }
   if (status === 429) return 'Too many registrations. Wait a little.';
   if (status >= 500) return 'The authorization server is in trouble. Its log may say more.';

@@ -106,7 +106,7 @@ export function adviseOnSilence(
   const unregistered =
     callback === undefined
       ? `${redirectUri} is not registered for this client`
-      : `${callback} is not a redirect URI of the gateway's client at the identity provider (mcp-gatehouse check --online asks)`;
+      : `${callback} is not a redirect URI of the gateway's client at the identity provider (with registration.mode Shared mcp-gatehouse check --online asks)`;
   return `Did the browser show an error of the identity provider? One about a redirect URI or callback: ${unregistered}. Another one: its log says more. Only slow: --timeout 15m`;
 }
 

@@ -1,22 +1,24 @@
 // Asks one identity provider what a gateway would ask it, with the gateway's own code, and judges what that means for a policy.
-import { AuthenticationMode, LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
+import { LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.ts';
 import { type Discovery, discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
 import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
-import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
+import { findRegistrar } from '../../gateway/authentication/login/idp/initial-access-token.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import type { CheckIdpOptions } from './check-idp-options.ts';
 import { checkIssuer } from './check-issuer.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkSharedClient } from './check-shared-client.ts';
 import { forecastClients } from './forecast-clients.ts';
-import { guessProvider, listRemarks, suggestProvider } from './guess-provider.ts';
+import { listRemarks, suggestProvider } from './guess-provider.ts';
 import { type ClientForecast, Findings, type OnlineReport } from './online-report.ts';
+import { reportAudience } from './report-audience.ts';
 import { reportClock, reportDiscovery } from './report-discovery.ts';
-import { recommendIssuer, reportOpaqueTokens } from './recommend-issuer.ts';
-import { tryRegistration } from './try-registration.ts';
+import { reportOpaqueTokens } from './recommend-issuer.ts';
+import { tryClient } from './try-client.ts';
+import { tryRegistration, unusedRedirectUri } from './try-registration.ts';
 
 /** Looks at everything, in the order in which a gateway needs it. Never throws on what an identity provider answers. */
 export async function checkIdp(config: McpAuthenticationConfig, options: CheckIdpOptions): Promise<OnlineReport> {
@@ -62,6 +64,7 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
 function correctForecast(forecast: ClientForecast, { list }: Findings): ClientForecast {
   const broken = new Set(list.filter(({ mark }) => mark === 'bad').map(({ check }) => check));
   if (forecast.mark === 'bad') return forecast;
+  if (broken.has('PKCE')) return { ...forecast, mark: 'bad', text: 'cannot log in: see PKCE above' };
   if (broken.has('keys')) return { ...forecast, mark: 'bad', text: 'every token is refused: the keys cannot be used' };
   if (broken.has('registration')) return { ...forecast, mark: 'bad', text: 'cannot register: see registration above' };
   if (broken.has('tokens')) return { ...forecast, mark: 'bad', text: 'every token is refused: see tokens above' };
@@ -137,10 +140,29 @@ async function reportRegistration(
     return;
   }
   if (options.tryRegistration) await tryRegistration(findings, config, endpoint, metadata);
-  else {
+  else if (await isRegistrarKnown(findings, config, endpoint, metadata)) {
     const how = describeCredential(config);
     findings.good('registration', `${endpoint.href}${how}; not tried (--try-registration does)`);
   }
+}
+
+/** False: the client that gets initial access tokens is not accepted, and that was said. */
+async function isRegistrarKnown(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  endpoint: URL,
+  metadata: IdpMetadata,
+): Promise<boolean> {
+  const registrar = findRegistrar(config, metadata);
+  if (registrar === undefined) return true;
+  const tried = await tryClient(config, metadata, registrar, unusedRedirectUri);
+  if (tried.kind !== 'unknown') return true;
+  findings.bad(
+    'registration',
+    `${endpoint.href}: the identity provider does not accept the client ${registrar.clientId} of initialAccessTokenFrom with this secret: ${tried.said}`,
+    'Compare clientId and the secret of initialAccessTokenFrom.clientCredentials with what the identity provider has.',
+  );
+  return false;
 }
 
 function describeCredential({ initialAccessToken, message }: McpAuthenticationConfig): string {
@@ -160,50 +182,6 @@ function reportScopes(findings: Findings, config: McpAuthenticationConfig, metad
       'Do they exist at the identity provider, and may clients ask for them?',
     );
   else if (asked.length > 0) findings.good('scopes', [...new Set(asked)].join(' '));
-}
-
-/** The most common reason for a login that works and a token that does not. What is in a token shows only when there is one. */
-function reportAudience(findings: Findings, config: McpAuthenticationConfig): void {
-  const { message, preset } = config;
-  const { audiences } = message;
-  if (message.mode === AuthenticationMode.PERMISSIVE && audiences.length === 0) return;
-  const guessed = message.provider === '' ? findPreset(guessProvider(message.issuer) ?? '') : undefined;
-  const known = guessed ?? preset;
-  const clientId = message.registration?.clientId ?? '';
-  const look = 'Only a login shows it: mcp-gatehouse login URL --verbose prints the aud of a token.';
-  const findClientAdvice = (): string =>
-    isShared(message)
-      ? `Set audiences: [${clientId}], the id of the client. ${recommendIssuer(config)}`
-      : `Use registration.mode Shared and set audiences to the id of that client: tokens of clients that register carry ids that no list can have. ${recommendIssuer(config)}`;
-  if (audiences.length > 0) {
-    const isOwn = isShared(message) && audiences.includes(clientId);
-    if (known.audienceIsClient === true && !isOwn)
-      findings.remark(
-        'audience',
-        `${audiences.join(', ')}; tokens of ${known.name} are for the client's own id, unless it was set up otherwise`,
-        `${look} ${findClientAdvice()}`,
-      );
-    else findings.good('audience', `${audiences.join(', ')}; whether tokens carry it shows in a login`);
-    return;
-  }
-  if (known.audienceIsClient === true)
-    findings.remark(
-      'audience',
-      `the resource's own URL, but tokens of ${known.name} are for the client's own id, unless it was set up otherwise`,
-      findClientAdvice(),
-    );
-  else if (known.resourceParameter === 'none')
-    findings.remark(
-      'audience',
-      `the resource's own URL, which ${known.name} puts into tokens only if it was set up to (RFC 8707 is not supported)`,
-      `${look} Set audiences to what its tokens carry, or add the URL there by an audience mapper or a scope. ${recommendIssuer(config)}`,
-    );
-  else
-    findings.remark(
-      'audience',
-      `the resource's own URL, which clients ask for (RFC 8707); some identity providers ignore that`,
-      `${look} ${recommendIssuer(config)}`,
-    );
 }
 
 function reportFlow(findings: Findings, flow: FlowChoice, discovery: Discovery): void {

@@ -4,13 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { isLoopbackHost } from '../../base/local-names.ts';
 import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
 import { listIdentityScopes } from '../../gateway/authentication/login/identity/identity-scopes.ts';
-import { listAddedScopes, listLastScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
+import { completeScopes, listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findSharedClient } from '../../gateway/authentication/login/clients/shared-registration.ts';
-import { requestIdpTokens } from '../../gateway/authentication/login/idp/idp-token-request.ts';
 import type { IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import { isAboutRedirectUri } from '../redirect-refusal.ts';
 import type { Findings } from './online-report.ts';
+import { tryClient } from './try-client.ts';
 
 /** Asks, and reports. `callbackUrls` are the gateway's own. */
 export async function checkSharedClient(
@@ -35,33 +35,22 @@ async function checkSecret(
 ): Promise<void> {
   const client = findSharedClient(config, metadata);
   if (client === undefined) return;
-  const outcome = await requestIdpTokens(
-    { resource: { config }, now: () => Date.now() },
-    metadata,
-    {
-      grant_type: 'authorization_code',
-      code: `mcp-gatehouse-check-${randomBytes(8).toString('hex')}`,
-      redirect_uri: callback,
-      client_id: client.authMethod === 'none' ? client.clientId : undefined,
-      code_verifier: randomBytes(32).toString('base64url'),
-    },
-    client,
-  );
+  const tried = await tryClient(config, metadata, client, callback);
   const hasSecret = client.secret !== undefined;
-  if (outcome.kind === 'refused' && isUnknownClient(outcome))
+  if (tried.kind === 'unknown')
     findings.bad(
       'client',
-      `the identity provider does not accept the client ${client.clientId}${hasSecret ? ' with this secret' : ' without a secret'}: ${outcome.error ?? outcome.status}`,
+      `the identity provider does not accept the client ${client.clientId}${hasSecret ? ' with this secret' : ' without a secret'}: ${tried.said}`,
       hasSecret
         ? 'Compare clientId and the secret of clientSecretRef with what the identity provider has.'
         : 'Set registration.clientSecretRef, or make it a public client there.',
     );
-  else if (outcome.kind === 'refused' && outcome.error === 'invalid_grant')
+  else if (tried.kind === 'known')
     findings.good(
       'client',
       `${client.clientId} is known${hasSecret ? ', and its secret is right' : ', without a secret'}`,
     );
-  else if (outcome.kind === 'refused' && outcome.error === 'unauthorized_client')
+  else if (tried.kind === 'may-not-log-in')
     findings.bad(
       'client',
       `the client ${client.clientId} may not log people in: unauthorized_client`,
@@ -73,10 +62,6 @@ async function checkSecret(
       `whether ${client.clientId} and its secret are right cannot be told without a login`,
       'mcp-gatehouse login URL tries it.',
     );
-}
-
-function isUnknownClient({ status, error }: { readonly status: number; readonly error: string | undefined }): boolean {
-  return error === 'invalid_client' || (status === 401 && error === undefined);
 }
 
 /** Of the names of this machine, one is enough: people use the one that was entered. */
@@ -106,8 +91,7 @@ async function checkCallbacks(
 /** Where the gateway issues tokens, the scopes of clients are no business of the identity provider. */
 function listAskedScopes(config: McpAuthenticationConfig, metadata: IdpMetadata): readonly string[] {
   if (config.issuer !== undefined) return listIdentityScopes(config, config.issuer.identity, metadata);
-  const scopes = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
-  return scopes.length > 0 ? scopes : listLastScopes(metadata);
+  return completeScopes(config, [...config.message.requiredScopes, ...listAddedScopes(config, metadata)], metadata);
 }
 
 /** A page about the redirect URI is the only sign that all identity providers agree on: they must not redirect to it. */

@@ -50,15 +50,30 @@ function forecastBroker(config: McpAuthenticationConfig, { metadata }: FoundDisc
   };
 }
 
+/** Newer clients insist on it (MCP, Authorization Code Protection). */
+const lacksPkce: Forecast = [
+  'bad',
+  'stops: the metadata of the identity provider does not list S256. Broker would help',
+];
+
 function forecastFacade(config: McpAuthenticationConfig, { metadata, emitsIssuer }: FoundDiscovery): Families {
+  const { preset } = config;
   const endpoint = findRegistrationEndpoint(config, metadata);
   const refused: Forecast = ['bad', 'cannot register: the identity provider takes no registrations'];
   const works: Forecast = ['good', 'registers at the gateway, logs in at the identity provider'];
   const own: Forecast = endpoint === undefined ? refused : works;
   const offersDocuments = metadata['client_id_metadata_document_supported'] === true;
+  if (emitsIssuer) {
+    // Clients with a document are as new as SDK v2, and so is the code of pages.
+    const stops: Forecast = ['bad', 'stops after the login: iss is not the issuer of the metadata. Use Broker'];
+    return { 'SDK v1': own, 'SDK v2': stops, 'in a browser': stops, 'with CIMD': stops };
+  }
+  const hasPkce = metadata.code_challenge_methods_supported?.includes('S256') === true || preset.supportsPkce === true;
+  if (endpoint !== undefined && !hasPkce)
+    return { 'SDK v1': own, 'SDK v2': lacksPkce, 'in a browser': lacksPkce, 'with CIMD': lacksPkce };
   return {
     'SDK v1': own,
-    'SDK v2': emitsIssuer ? ['bad', 'stops after the login: iss is not the issuer of the metadata. Use Broker'] : own,
+    'SDK v2': own,
     'in a browser':
       endpoint === undefined
         ? refused
@@ -76,15 +91,16 @@ function forecastDirect(_config: McpAuthenticationConfig, { metadata }: FoundDis
     metadata.registration_endpoint === undefined
       ? ['bad', 'needs a client id of its own: the identity provider takes no registrations. Broker would help']
       : ['good', 'registers and logs in at the identity provider, if that takes anonymous registrations'];
+  const inBrowser: Forecast =
+    own[0] === 'bad' ? own : ['remark', 'the same, if all endpoints of the identity provider answer CORS'];
   return {
     'SDK v1': own,
-    'SDK v2': hasPkce
-      ? own
-      : ['bad', 'stops: the metadata of the identity provider does not list S256. Broker would help'],
-    'in a browser':
-      own[0] === 'bad' ? own : ['remark', 'the same, if all endpoints of the identity provider answer CORS'],
-    'with CIMD': offersDocuments
-      ? ['good', 'needs no registration: the identity provider takes metadata documents']
-      : own,
+    'SDK v2': hasPkce ? own : lacksPkce,
+    'in a browser': hasPkce ? inBrowser : lacksPkce,
+    'with CIMD': !hasPkce
+      ? lacksPkce
+      : offersDocuments
+        ? ['good', 'needs no registration: the identity provider takes metadata documents']
+        : own,
   };
 }

@@ -43,12 +43,19 @@ export function reportClock(findings: Findings, offsetMs: number | undefined): v
 /** Dates are whole seconds, and answers travel. */
 const agreeingClocksMs = 15_000;
 
+/** An identity provider may have an address inside, and another one in its tokens: the metadata is then where it was found, and the issuer is what it says. */
+function adviseOnAddress(url: string, issuer: string): string {
+  return URL.parse(url)?.origin === URL.parse(issuer)?.origin
+    ? ''
+    : `, and metadataUrl: ${url}, if the gateway reaches it only there`;
+}
+
 /** By the most telling problem of all places. */
 function adviseOnMetadata(problems: readonly string[], metadataUrl: string): string {
   const said = problems.join('\n');
-  const found = /names the issuer "([^"]+)"/.exec(said)?.[1];
+  const [, url = '', found] = /^(\S+): the document names the issuer "([^"]+)"/m.exec(said) ?? [];
   if (found !== undefined)
-    return `Set issuer: ${found} (exactly), if this is the identity provider that you mean${metadataUrl === '' ? '' : '; otherwise correct metadataUrl'}.`;
+    return `Set issuer: ${found} (exactly), if this is the identity provider that you mean${metadataUrl === '' ? adviseOnAddress(url, found) : '; otherwise correct metadataUrl'}.`;
   if (/the document/.test(said)) return 'This is for the identity provider to mend. Another document: set metadataUrl.';
   if (/not trusted/.test(said)) return 'For a private authority set jwks.caCertificateRef.';
   if (/allowInsecureHttp/.test(said)) return 'Use https; in a network that you trust, set allowInsecureHttp: true.';

@@ -10,7 +10,7 @@ import type { Findings } from './online-report.ts';
 /** So that an operator who finds it knows where it comes from. */
 const clientName = 'mcp-gatehouse check (may be deleted)';
 /** A port on which nothing listens: no login comes back here. */
-const redirectUri = 'http://127.0.0.1:9/callback';
+export const unusedRedirectUri = 'http://127.0.0.1:9/callback';
 
 /** Tries, and reports. */
 export async function tryRegistration(
@@ -23,7 +23,7 @@ export async function tryRegistration(
   const listed = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = listed.includes('none') ? 'none' : 'client_secret_basic';
   const outcome = await registerOwnClient({ context, resource: { config, messageScopes: [] } }, endpoint, metadata, {
-    redirectUris: [redirectUri],
+    redirectUris: [unusedRedirectUri],
     name: clientName,
     scope: config.message.requiredScopes.length > 0 ? config.message.requiredScopes.join(' ') : undefined,
     members: {
@@ -88,7 +88,7 @@ function adviseOnFailure({ kind, error }: RegistrationFailure, config: McpAuthen
   if (kind === 'refused')
     return 'The identity provider does not accept such clients. Its registration policies say which.';
   if (config.message.registration?.initialAccessTokenFrom !== undefined)
-    return 'The initial access token is not accepted: do initialAccessTokenFrom.clientCredentials name the right client and scope?';
+    return 'Are clientId, secret and scope of initialAccessTokenFrom.clientCredentials those of a client that may register others?';
   return config.initialAccessToken === undefined
     ? 'Allow anonymous registration there, or set registration.initialAccessTokenRef, or use registration.mode Shared.'
     : 'The initial access token is not accepted: expired, used up, or of another realm?';

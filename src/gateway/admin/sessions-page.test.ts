@@ -124,7 +124,7 @@ describe('sessions at the admin port', () => {
       answer.body,
       /<form method="post" action="\/sessions\/revoke"><input type="hidden" name="id" value="a1">/,
     );
-    assert.match(answer.body, /access tokens live on for 15 min at most/);
+    assert.match(answer.body, /access tokens stay valid for 15 min at most/);
     const empty = await answerSessions(get('', 'text/html'), keptBy(directoryOf([])), nowMs);
     assert.match(empty.body, /Nobody is logged in\./);
   });

@@ -248,7 +248,7 @@ function answerSessionsPage(sessions: readonly DescribedSession[], shown: Shown)
   return answerPage(
     title,
     `<h1>Sessions</h1>
-<p class="soft">${count} of people who logged in, the one that was refreshed last first. An ended session gives out no new tokens; access tokens live on for ${formatSpan(lifetimeMs)} at most.
+<p class="soft">${count} ${total === 1 ? 'session' : 'sessions'}, the last refreshed first. An ended session gets no new tokens; its access tokens stay valid for ${formatSpan(lifetimeMs)} at most.
 <a href="/sessions?format=json">As JSON</a></p>
 <form method="get" action="/sessions">
 <label for="user">User</label>

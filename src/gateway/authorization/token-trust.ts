@@ -1,5 +1,6 @@
 // Which tokens the rules of a level trust. A tenant may accept an issuer at its route that the platform does not accept at the Gateway, and such a token could
-// carry any claim. So rules see a token only when JWT authentication of their level or above accepts it too; without one there, the levels below decide.
+// carry any claim. So rules see a token only when JWT authentication of their level or above accepts it too. Without one there, the levels below decide for rules that they
+// may add to; the rules of an Override believe no token then, because whoever chooses the issuer could satisfy them.
 import type { AnchoredRule, TokenTrust, Rule } from '../config/rule-set.ts';
 import type { Expression } from '../../cel/expression.ts';
 import { readCompactToken } from '../authentication/token/read-compact-token.ts';
@@ -21,13 +22,16 @@ export function arrangeTrust(
   levels: readonly TrustLevel[],
   winner: JwtAuthenticationConfig | undefined,
 ): TokenTrust | undefined {
-  if (winner === undefined) return undefined;
   const ofBackend = levels.flatMap(({ rule }, index): AnchoredRule[] => {
     const anchors = levels.slice(index).flatMap(({ jwt }) => jwt ?? []);
-    return rule === undefined || anchors.length === 0 ? [] : [{ rule, anchors }];
+    if (rule === undefined || (anchors.length === 0 && rule.isOverride !== true)) return [];
+    return [{ rule, anchors }];
   });
   if (ofBackend.length === 0) return undefined;
-  return { ofRoute: ofBackend.filter(({ anchors }) => !anchors.includes(winner)), ofBackend };
+  return {
+    ofRoute: ofBackend.filter(({ anchors }) => winner === undefined || !anchors.includes(winner)),
+    ofBackend,
+  };
 }
 
 function validateToken(anchor: JwtAuthenticationConfig, text: string): TokenVerdict | Promise<TokenVerdict> {

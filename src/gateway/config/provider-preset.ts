@@ -11,6 +11,8 @@ export interface ProviderPreset {
   readonly resourceParameter?: 'resource' | 'audience' | 'none';
   /** The `aud` of its tokens is the id of the client, unless it is told otherwise by other means than the login. */
   readonly audienceIsClient?: boolean;
+  /** The audience that a scope brings, in place of any other. */
+  readonly audienceOfScope?: (scope: string) => string | undefined;
   /** PKCE works although the metadata does not say so. */
   readonly supportsPkce?: boolean;
   /** Scopes that every login needs. */

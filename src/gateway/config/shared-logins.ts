@@ -25,8 +25,8 @@ export type ClientDocumentResult =
   | {
       readonly ok: false;
       readonly problem: string;
-      /** The gateway could not get to its server. */
-      readonly isUnreachable?: boolean;
+      /** The gateway could not get to its server: what happened, for the operator only. */
+      readonly unreachable?: string;
     };
 
 /** The result of registering a client that has a metadata document. */

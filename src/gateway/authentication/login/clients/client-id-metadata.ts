@@ -95,7 +95,7 @@ export function createDocumentCache(): DocumentCache {
       return {
         ok: false,
         problem: `the document cannot be fetched: ${fetched.code}`,
-        isUnreachable: fetched.code === 'unreachable' || fetched.code === 'timeout',
+        ...((fetched.code === 'unreachable' || fetched.code === 'timeout') && { unreachable: fetched.message }),
       };
     if (fetched.status !== 200)
       return { ok: false, problem: `the document cannot be fetched: its server answered ${fetched.status}` };

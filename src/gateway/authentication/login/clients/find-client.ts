@@ -73,7 +73,9 @@ export async function findDescribedClient(
   const loaded = await documents.load(request, clientId);
   if (!loaded.ok) {
     const refused = refuseDocument(loaded.problem);
-    return loaded.isUnreachable === true ? { ...refused, ...explainUnreachable(clientId) } : refused;
+    return loaded.unreachable === undefined
+      ? refused
+      : { ...refused, ...explainUnreachable(clientId, loaded.unreachable) };
   }
   return { ok: true, client: { ...found.client, ...loaded.document, host: new URL(clientId).host } };
 }
@@ -116,11 +118,15 @@ function findRegistered(request: OAuthRequest, sealer: Sealer, clientId: string)
   return { ok: true, client: { clientId, digest, standing, redirectUris, name, scope, host: undefined } };
 }
 
-function explainUnreachable(clientId: string): { readonly problem: string; readonly advice: string } {
+function explainUnreachable(
+  clientId: string,
+  why: string,
+): { readonly problem: string; readonly advice: string; readonly detail: string } {
   const { host } = new URL(clientId);
   return {
     problem: `The gateway cannot reach ${host}, where the application describes itself.`,
     advice: `Go back to the application and connect again: it may register instead. If that does not help, tell the operator of this gateway to allow https to ${host} (HTTPS_PROXY for a proxy), or to set clientIdMetadataDocuments.enabled to false.`,
+    detail: `the document cannot be fetched: ${why}. Allow https to ${host}, or set HTTPS_PROXY. While documents cannot be fetched they are not offered, and clients register, unless clientIdMetadataDocuments.enabled is true`,
   };
 }
 

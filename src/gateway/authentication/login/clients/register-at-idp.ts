@@ -8,7 +8,7 @@ import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.
 import { type ClientMetadata, pickShownMembers } from './client-metadata.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import { getInitialAccessToken } from '../idp/initial-access-token.ts';
-import { listAddedScopes, listLastScopes } from '../idp/login-scopes.ts';
+import { completeScopes, listAddedScopes } from '../idp/login-scopes.ts';
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { listNamedScopes } from '../resource-members.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';
@@ -81,16 +81,17 @@ function describeBrokeredClient(
   client: Parameters<typeof registerBrokeredClient>[3],
   authMethod: ClientAuthMethod,
 ): JsonObject {
-  const { message } = request.resource.config;
+  const { config } = request.resource;
+  const { message, preset } = config;
   const callback = formatCallbackUrl(request);
   // A client without scope gets the IdP's default, where it has one. One with scope also needs the scopes that the gateway will request on its behalf.
-  const isLeftToIdp = client.scope === undefined && request.resource.config.preset.bindsRegisteredScopes !== true;
+  const isLeftToIdp = client.scope === undefined && preset.bindsRegisteredScopes !== true;
   const needed = joinScopes(
     keepNamedScopes(splitScope(client.scope), request, metadata),
     message.requiredScopes,
-    listAddedScopes(request.resource.config, metadata),
+    listAddedScopes(config, metadata),
   );
-  const scope = isLeftToIdp ? '' : needed === '' ? joinScopes(listLastScopes(metadata)) : needed;
+  const scope = isLeftToIdp ? '' : joinScopes(completeScopes(config, splitScope(needed), metadata));
   return {
     redirect_uris: [callback],
     client_name: client.name ?? 'MCP client',

@@ -5,7 +5,7 @@ import type { Reason } from '../../../http/reasons.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 import type { TokenIssuer } from '../../../config/token-issuer.ts';
-import { listAddedScopes, listLastScopes } from '../idp/login-scopes.ts';
+import { completeScopes, listAddedScopes } from '../idp/login-scopes.ts';
 import { isScope, joinScopes, namesOnlyResource, type RequestParameters, splitScope } from '../request-parameters.ts';
 
 /** An authorization request that can go on. */
@@ -46,7 +46,7 @@ export function readAuthorizationRequest(
     askedScopes.length > 0 ? askedScopes : findDefaultScopes(config, registeredScope),
     listAddedScopes(config, metadata),
   );
-  const scope = known === '' ? joinScopes(listLastScopes(metadata)) : known;
+  const scope = joinScopes(completeScopes(config, splitScope(known), metadata));
   return {
     ok: true,
     asked: {

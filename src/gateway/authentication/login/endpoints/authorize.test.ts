@@ -174,6 +174,14 @@ describe('a good authorization request', () => {
     assert.equal(await scopeOf({ preset }, 'd'), 'd offline_access');
     assert.equal(await scopeOf({ preset, ...listing('offline_access') }, 'd'), 'd offline_access');
     assert.equal(await scopeOf({ preset, ...listing('d') }, 'd'), 'd');
+    assert.equal(
+      await scopeOf({ preset, ...listing('openid', 'offline_access') }),
+      'openid offline_access',
+      'offline_access alone means nothing',
+    );
+    const message = { extraScopes: ['offline_access'] };
+    assert.equal(await scopeOf({ message, ...listing('openid', 'offline_access') }), 'openid offline_access');
+    assert.equal(await scopeOf({ message, ...listing('offline_access') }), 'offline_access');
   });
 
   test('gets a nonce when openid is asked for and the client sent none', async () => {

@@ -192,7 +192,7 @@ function reportDenial({ context, resource: { config } }: OAuthRequest, detail: s
       policy: config.source,
       detail,
       advice: hasCredential
-        ? 'check the initial access token of the policy, and the registration policies of the IdP'
+        ? 'check the initial access token of the policy, or the client that gets them (initialAccessTokenFrom), and the registration policies of the IdP'
         : 'allow anonymous registration at the IdP, or set registration.initialAccessTokenRef or initialAccessTokenFrom',
     },
     'the identity provider does not let the gateway register a client',

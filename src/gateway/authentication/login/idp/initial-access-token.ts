@@ -4,6 +4,7 @@ import { fetchJsonObject } from '../../../../base/fetch-json.ts';
 import { findChoice } from './chosen-by.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { IdpClient } from '../../../config/shared-logins.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
 export type InitialAccessToken =
@@ -11,6 +12,17 @@ export type InitialAccessToken =
   | { readonly ok: true; readonly authorization: string | undefined }
   /** `isTemporary`: trying again may help. */
   | { readonly ok: false; readonly isTemporary: boolean; readonly detail: string };
+
+/** The client that gets initial access tokens for the gateway; undefined: there is none. */
+export function findRegistrar(config: McpAuthenticationConfig, metadata: IdpMetadata): IdpClient | undefined {
+  const from = config.message.registration?.initialAccessTokenFrom;
+  if (from === undefined) return undefined;
+  return {
+    clientId: from.clientId,
+    secret: config.clientCredentialsSecret ?? '',
+    authMethod: shouldPostSecret(metadata) ? 'client_secret_post' : 'client_secret_basic',
+  };
+}
 
 /** Gets the credential for one registration. */
 export async function getInitialAccessToken(

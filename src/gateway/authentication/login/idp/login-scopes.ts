@@ -16,7 +16,15 @@ export function listAddedScopes(
   ];
 }
 
-/** For a client that asks for nothing, where nothing else says what to ask for: some providers refuse a login without any scope. */
-export function listLastScopes(metadata: IdpMetadata | undefined): readonly string[] {
-  return metadata?.scopes_supported?.includes('openid') === true ? ['openid'] : [];
+/**
+ * With `openid`, where at most a refresh token is asked for: some providers refuse a login without any scope, and offline_access alone means nothing (OpenID
+ * Connect Core 11).
+ */
+export function completeScopes(
+  { preset }: Pick<McpAuthenticationConfig, 'preset'>,
+  scopes: readonly string[],
+  metadata: IdpMetadata | undefined,
+): readonly string[] {
+  const asksForNothing = scopes.every((scope) => scope === preset.refreshScope || scope === 'offline_access');
+  return asksForNothing && metadata?.scopes_supported?.includes('openid') === true ? ['openid', ...scopes] : scopes;
 }

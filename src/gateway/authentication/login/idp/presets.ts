@@ -75,6 +75,7 @@ const rows: readonly ProviderPreset[] = [
     name: 'Dex',
     resourceParameter: 'none',
     audienceIsClient: true,
+    audienceOfScope: (scope) => /^audience:server:client_id:(.+)$/.exec(scope)?.[1],
     requiredLoginScopes: ['openid'],
     refreshScope: 'offline_access',
     hasNoRegistration: true,

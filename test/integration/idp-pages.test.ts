@@ -1,4 +1,5 @@
-// docs/idp/google.md and github.md: with the policy of the page and a stub in place of the real one, people get in, and check --online prints what the page shows.
+// Pages of docs/idp about identity providers that could not be tried: with the policy of the page and a stub in place of the real one, people get in and stay in, and
+// check --online prints what the page shows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkForPage } from '../compatibility/checked-page.ts';
@@ -9,11 +10,14 @@ import { startGithubIdp } from '../idp/github-idp.ts';
 import { idpProfiles } from '../idp/idp-profiles.ts';
 import { readBlocks } from '../idp/page-blocks.ts';
 import { readPagePolicy } from '../idp/page-policy.ts';
+import type { Quirks } from '../idp/quirks.ts';
 import { startProtectedSystem } from '../idp/protected-system.ts';
 import { initialize } from '../idp/stepwise-login.ts';
 
 interface Shown {
   readonly page: string;
+  /** Of the policies on the page. */
+  readonly policy?: number;
   readonly issuer: string;
   readonly start: (callback: string) => Promise<StartedIdp>;
   /** Addresses of the stub as the real one has them. */
@@ -26,18 +30,61 @@ function readClientId(policy: Readonly<Record<string, unknown>>): string {
   return (policy as { readonly registration: { readonly clientId: string } }).registration.clientId;
 }
 
+/** Like the one of this name, with one client for the gateway as the policy of the page has it; `quirks`: what the page says to set up there. */
+async function startLike(
+  name: string,
+  policy: Readonly<Record<string, unknown>>,
+  callback: string,
+  quirks: Partial<Quirks> = {},
+): Promise<StartedIdp> {
+  const profile = idpProfiles.find((each) => each.name === name)!;
+  const idp = await startQuirky({ ...profile.quirks, ...quirks }, policy);
+  if (policy['registration'] !== undefined)
+    idp.quirky.addClient({ id: readClientId(policy), secret, method: 'as-listed', redirectUris: [callback] });
+  return { ...idp, authentication: { ...policy, issuer: idp.issuer }, secrets: { 'client-secret': secret } };
+}
+
 const pages: readonly Shown[] = [
+  {
+    page: 'idp/entra.md',
+    issuer: 'https://login.microsoftonline.com/0f5c8a1e-0000-4000-8000-000000000000/v2.0',
+    start: (callback) => {
+      const policy = readPagePolicy('idp/entra.md');
+      return startLike('Entra', policy, callback, { audience: [readClientId(policy)], keysWithoutAlg: true });
+    },
+    rename: (text) => text.replace('/v2.0/jwks', '/discovery/v2.0/keys'),
+  },
+  {
+    page: 'idp/okta-auth0.md',
+    issuer: 'https://example.okta.com/oauth2/default',
+    start: (callback) => {
+      const policy = readPagePolicy('idp/okta-auth0.md');
+      return startLike('Okta', policy, callback, {
+        registration: 'none',
+        audience: ['api://default'],
+        endpointPaths: { jwks: '/v1/keys' },
+      });
+    },
+  },
+  {
+    page: 'idp/okta-auth0.md',
+    policy: 1,
+    issuer: 'https://example.eu.auth0.com/',
+    start: (callback) => {
+      // The API at Auth0 is named like the server.
+      const url = new URL(callback);
+      const policy = { ...readPagePolicy('idp/okta-auth0.md', 1), audiences: [`${url.origin}/tickets`] };
+      return startLike('Auth0', policy, callback, {
+        endpointPaths: { jwks: '/.well-known/jwks.json', register: '/oidc/register' },
+      });
+    },
+    rename: (text, idp) =>
+      text.replaceAll((idp.authentication['audiences'] as string[])[0]!, 'https://mcp.example.com/mcp'),
+  },
   {
     page: 'idp/google.md',
     issuer: 'https://accounts.google.com',
-    async start(callback) {
-      const policy = readPagePolicy('idp/google.md');
-      const { quirks } = idpProfiles.find(({ name }) => name === 'Google')!;
-      const idp = await startQuirky(quirks, policy);
-      const client = { id: readClientId(policy), secret, method: 'as-listed', redirectUris: [callback] };
-      idp.quirky.addClient(client);
-      return { ...idp, authentication: { ...policy, issuer: idp.issuer }, secrets: { 'client-secret': secret } };
-    },
+    start: (callback) => startLike('Google', readPagePolicy('idp/google.md'), callback),
     rename: (text, { quirky }) =>
       text
         .replaceAll(`${quirky!.secondServer.origin}/oauth2/`, 'https://www.googleapis.com/oauth2/')
@@ -78,8 +125,8 @@ const pages: readonly Shown[] = [
   },
 ];
 
-for (const { page, issuer, start, rename = (text: string) => text } of pages)
-  test(`docs/${page}: the policy lets people in, and check --online prints what is shown`, async (t) => {
+for (const { page, policy = 0, issuer, start, rename = (text: string) => text } of pages)
+  test(`docs/${page}: policy ${policy + 1} lets people in and keeps them in, and check --online prints what is shown`, async (t) => {
     const system = await startProtectedSystem({ startIdp: start });
     t.after(() => system.close());
     const client = await new FlowClient(system.url).connect(new BrowserAgent());
