@@ -61,7 +61,7 @@ ${demoUsers.map(renderPerson).join('\n')}
 </section>
 
 <h2>Connect a client</h2>
-<p>The sample server is at <code>${escapeHtml(page.mcpUrl)}</code>. A client goes through the same login, and sees the tools of the person who logs in.</p>
+<p>Both servers are at <code>${escapeHtml(page.mcpUrl)}</code>. A client goes through the same login, and sees the tools of the person who logs in.</p>
 ${listClients(page.mcpUrl)
   .map(
     ([name, text]) =>
@@ -97,7 +97,7 @@ function renderPerson({ id, name, groups }: DemoUser): string {
 <ul class="tools" role="list"></ul>
 <p class="why soft"></p>
 <p class="live" role="status"></p>
-<div class="buttons"><button type="button" class="small try">Call ticket_close</button> <button type="button" class="small log-out">Log out</button></div>
+<div class="buttons"><button type="button" class="small try">Call support_ticket_close</button> <button type="button" class="small log-out">Log out</button></div>
 <div class="call" role="status"></div>
 </div>
 </section>`;
