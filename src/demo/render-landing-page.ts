@@ -37,7 +37,7 @@ export function renderLandingPage(page: LandingPage): string {
 <body data-endpoint="${escapeHtml(new URL(page.mcpUrl).pathname)}" data-call="${escapeHtml(JSON.stringify(page.exampleCall))}" data-admin="${admin}">
 <main>
 <h1>mcp-gatehouse demo</h1>
-<p class="lead">One MCP server, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
+<p class="lead">Two MCP servers behind one URL, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
 
 <h2>Who sees which tools, and why</h2>
 <p>Log in as Alice, then as Bob: this page is the MCP client of both. Then change the rule and watch the lists.</p>

@@ -418,7 +418,7 @@ describe('the demo in Chromium', () => {
   test('without JavaScript the page still explains', async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(`${demo.url}/`);
-    assert.equal(await page.locator('#parts li').count(), 3);
+    assert.equal(await page.locator('#parts li').count(), 4);
     assert.match((await page.locator('#rule').textContent())!, /action: Allow/);
     await page.getByText(`claude mcp add --transport http demo ${demo.url}/mcp`).waitFor();
     await close();
@@ -429,7 +429,7 @@ describe('the demo in Chromium', () => {
       browser,
       async (page, look) => {
         await page.goto(`${demo.url}/`);
-        await page.locator('.state.good').nth(2).waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-before');
         await begin(page);
         await look('demo-login');
@@ -439,14 +439,14 @@ describe('the demo in Chromium', () => {
         await page.getByRole('button', { name: 'Allow', exact: true }).click();
         await readResult(page);
         await waitForTools(page, 'Alice', allTools);
-        await page.locator('.state.good').nth(2).waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-after');
         for (const details of await page.locator('#steps details').all()) await details.locator('summary').click();
         await look('demo-after-open');
         await logIn(page, 'Bob');
         await cardOf(page, 'Bob').getByRole('button', { name: 'Call support_ticket_close all the same' }).click();
         await cardOf(page, 'Bob').getByText('Denied: Bob called support_ticket_close').waitFor();
-        await page.locator('.state.good').nth(2).waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-denied');
         await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
         await waitForTools(page, 'Bob', ['support_ticket_list', 'support_ticket_close', ...officeTools]);
@@ -484,7 +484,7 @@ describe('the demo in Chromium', () => {
     const own = await runDemo();
     const { page, close } = await openPage(browser);
     await page.goto(`${own.url}/`);
-    await page.locator('.state.good').nth(2).waitFor();
+    await page.locator('.state.good').nth(3).waitFor();
     assert.deepEqual(await page.locator('#parts strong').allTextContents(), [
       'Gateway',
       'Identity provider',
@@ -492,8 +492,8 @@ describe('the demo in Chromium', () => {
       'Office',
     ]);
     assert.equal(await own.child.stop(), 0);
-    await page.locator('.state.bad').nth(2).waitFor();
-    assert.deepEqual(await page.locator('.state').allTextContents(), Array(3).fill('not reachable'));
+    await page.locator('.state.bad').nth(3).waitFor();
+    assert.deepEqual(await page.locator('.state').allTextContents(), Array(4).fill('not reachable'));
     await checkLook(page, 'demo-stopped');
     await page.getByRole('button', { name: 'Log in as Alice' }).click();
     await page.getByText('Is the demo still running?').waitFor();

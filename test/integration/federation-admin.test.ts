@@ -120,11 +120,11 @@ describe('the servers of a federation', () => {
 
   test('a call is counted and timed at the one server', async () => {
     const session = await initialize(gateway);
-    const before = await series('requests_total');
+    const earlier = await series('requests_total');
     await post(gateway, request('tools/call', { name: 'tix_close', arguments: {} }), { session });
     const later = await series('requests_total');
     const key = '{target="tickets",result="answered"}';
-    assert.deepEqual({ ...later, [key]: later[key]! - 1 }, before);
+    assert.deepEqual({ ...later, [key]: later[key]! - 1 }, earlier);
     const counts = await series('request_seconds_count');
     assert.equal(counts['{target="tickets"}'], later[key]);
   });

@@ -1,7 +1,7 @@
 // The servers of federations, as they are configured and as this gateway finds them. Pure; also part of the JSON of the admin port.
 import type { FederationConfig, FederationTarget } from '../config/federation-config.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
-import type { FederationState } from '../mcp/federation/federations.ts';
+import type { FederationState } from '../mcp/federation/federation-state.ts';
 import type { TargetState } from '../mcp/federation/target.ts';
 import { formatEndpointName } from './endpoint-name.ts';
 

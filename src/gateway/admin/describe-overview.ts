@@ -11,7 +11,7 @@ import type { AppliedConfiguration } from '../config/compile/applied-configurati
 import type { BackendConfig, RuntimeConfig } from '../config/runtime-config.ts';
 import type { ServerConfig } from '../config/server-config.ts';
 import type { EndpointState } from '../forward/upstream/endpoint-state.ts';
-import type { FederationState } from '../mcp/federation/federations.ts';
+import type { FederationState } from '../mcp/federation/federation-state.ts';
 import { formatBackendName } from '../request/backend-name.ts';
 import { formatFlow } from './describe-authentications.ts';
 import { describeFederations, type DescribedTarget } from './describe-federations.ts';

@@ -3,7 +3,7 @@ import type { LogFormat, LogLevel } from '../../base/log.ts';
 import type { CompileProblem } from '../config/compile/compile-problem.ts';
 import type { UpstreamLimits } from '../forward/upstream/upstream-limits.ts';
 import type { EndpointState } from '../forward/upstream/endpoint-state.ts';
-import type { FederationState } from '../mcp/federation/federations.ts';
+import type { FederationState } from '../mcp/federation/federation-state.ts';
 import type { JournaledRequest } from '../observe/journaled-request.ts';
 import type { LiveBatch } from '../observe/live-requests.ts';
 import type { ListenLimits } from '../listen/limits.ts';

@@ -6,7 +6,8 @@ import type { FederationConfig, FederationTarget } from '../../config/federation
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { Federation } from './federation.ts';
 import type { UpstreamBackend } from '../../forward/upstream/upstreams.ts';
-import type { Target, TargetState } from './target.ts';
+import type { FederationState } from './federation-state.ts';
+import type { Target } from './target.ts';
 import { silentTargetObserver, type TargetObserver } from './target-observer.ts';
 
 /** Connects targets to their servers. */
@@ -22,13 +23,6 @@ export interface FederationsOptions {
   readonly connect?: ConnectTarget;
   /** What all processes on the same ports share: sessions are sealed with it where the configuration has no seal keys. Undefined: a random one. */
   readonly processKey?: Uint8Array | undefined;
-}
-
-/** The targets of one federation, as they are. */
-export interface FederationState {
-  /** Key of the backend. */
-  readonly backend: string;
-  readonly targets: readonly TargetState[];
 }
 
 interface Configured {

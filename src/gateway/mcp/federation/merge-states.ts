@@ -1,5 +1,5 @@
 // The servers of federations as several processes see them, as one: down when any of them cannot reach it, and the newest failure.
-import type { FederationState } from './federations.ts';
+import type { FederationState } from './federation-state.ts';
 import type { TargetState } from './target.ts';
 
 /** The states that several processes report, in the order of the first that knows a federation. */

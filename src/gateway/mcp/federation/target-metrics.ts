@@ -1,7 +1,7 @@
 // Metrics of the servers of federations. They exist once there is a federation.
 import type { CounterCell, Metrics } from '../../../base/metrics.ts';
 import type { Sample } from '../../../base/exposition.ts';
-import type { FederationState } from './federations.ts';
+import type { FederationState } from './federation-state.ts';
 import type { TargetState } from './target.ts';
 import type { TargetObserver, TargetResult } from './target-observer.ts';
 

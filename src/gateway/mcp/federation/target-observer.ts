@@ -1,5 +1,5 @@
 // What is told about requests to the servers of federations.
-import type { FederationState } from './federations.ts';
+import type { FederationState } from './federation-state.ts';
 import type { TargetFailure } from './target.ts';
 
 /** How a request ended. `answered`: the server answered, also with an error of its own. `aborted`: nobody wanted the answer any more. */
