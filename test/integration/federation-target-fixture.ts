@@ -1,5 +1,6 @@
 // A target of a federation as its callers have it: connected to a server on loopback, and asked in the name of a client of either era.
 
+import { randomUUID } from 'node:crypto';
 import { silentLog } from '../../src/base/log.ts';
 import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
 import { Upstreams } from '../../src/gateway/forward/upstream/upstreams.ts';
@@ -15,7 +16,8 @@ import type {
 
 export interface ConnectedFixture {
   readonly target: Target;
-  readonly upstreams: Upstreams;
+  /** Other endpoints, as after a change of the configuration. */
+  move(ports: readonly number[]): void;
   close(): Promise<void>;
 }
 
@@ -24,6 +26,8 @@ export interface TargetPlace {
   readonly path?: string;
   readonly transport?: 'streamable-http' | 'sse';
   readonly backend?: Partial<BackendConfig>;
+  readonly introductionMs?: number;
+  readonly clock?: () => number;
 }
 
 /** Connects to servers on these ports of loopback. */
@@ -32,6 +36,8 @@ export function connectTo({
   path = '/mcp',
   transport = 'streamable-http',
   backend = {},
+  introductionMs = 5_000,
+  clock = () => performance.now(),
 }: TargetPlace): ConnectedFixture {
   const config: BackendConfig = {
     key: 'federation/targets/one',
@@ -59,10 +65,15 @@ export function connectTo({
     },
     findBackend: () => upstreams.get(config.key),
     log: silentLog,
+    introductionMs,
+    clock,
   });
   return {
     target,
-    upstreams,
+    move(moved) {
+      const endpoints = moved.map((port) => ({ host: '127.0.0.1', port }));
+      upstreams.reconcile(new Map([[config.key, { ...config, fingerprint: moved.join(' '), endpoints }]]));
+    },
     async close() {
       target.close();
       upstreams.destroy();
@@ -86,6 +97,7 @@ export function speakAs(era: Speaker['era'], changes: Partial<Speaker> = {}): Sp
       era === 'modern'
         ? undefined
         : {
+            name: randomUUID(),
             get: (name) => sessions.get(name),
             set(name, session) {
               if (session === undefined) sessions.delete(name);

@@ -11,14 +11,17 @@ import type { Speaker, Target } from '../../src/gateway/mcp/federation/target.ts
 import { ask, connectTo, readText, speakAs, startAsk, startListening } from './federation-target-fixture.ts';
 
 const eras = ['legacy', 'modern'] as const;
-const serverEras = ['legacy', 'modern', 'both'] as const;
+const serverEras = ['legacy', 'modern', 'both', 'sse'] as const;
 
 async function serve(
   t: TestContext,
   options: Partial<FederationServerOptions> & Pick<FederationServerOptions, 'era'>,
 ): Promise<{ server: FederationServer; target: Target }> {
   const server = await startFederationServer({ name: 'one', ...options });
-  const connected = connectTo({ ports: [server.port] });
+  const connected = connectTo({
+    ports: [server.port],
+    ...(options.era === 'sse' ? { path: '/sse', transport: 'sse' } : {}),
+  });
   t.after(async () => {
     await connected.close();
     await server.close();
@@ -51,7 +54,9 @@ for (const serverEra of serverEras)
       assert.equal(introduction.instructions, 'Be kind.');
       assert.ok((JSON.parse(introduction.capabilities) as { tools?: object }).tools);
       assert.equal(target.describe().health, 'up');
-      const spoken = serverEra === 'both' ? era : serverEra;
+      const spoken = { both: era, sse: 'legacy' as const, legacy: 'legacy' as const, modern: 'modern' as const }[
+        serverEra
+      ];
       assert.equal(target.describe().version, spoken === 'modern' ? '2026-07-28' : '2025-11-25');
 
       const listed = await ask(target, speaker, 'tools/list');
@@ -92,9 +97,14 @@ for (const serverEra of serverEras)
       if (era === 'legacy') await waitFor('the session has ended', () => server.sessionCount === 0);
     });
 
-for (const era of eras)
-  test(`a session that the server lost is begun again, once for all requests (${era} client)`, async (t) => {
-    const { server, target } = await serve(t, { era: 'legacy' });
+for (const [serverEra, era] of [
+  ['legacy', 'legacy'],
+  ['legacy', 'modern'],
+  ['sse', 'legacy'],
+  ['sse', 'modern'],
+] as const)
+  test(`a session that a ${serverEra} server lost is begun again, once for all requests (${era} client)`, async (t) => {
+    const { server, target } = await serve(t, { era: serverEra });
     const speaker = speakAs(era);
     assert.equal(readText(await ask(target, speaker, 'tools/call', { name: 'where' })), 'one where {}');
     server.forgetSessions();
@@ -110,7 +120,7 @@ for (const era of eras)
     assert.equal(server.listRequests('initialize').length, 1);
   });
 
-for (const serverEra of ['legacy', 'modern'] as const)
+for (const serverEra of ['legacy', 'modern', 'sse'] as const)
   for (const era of eras)
     test(`a ${era} client hears what a ${serverEra} server says on its own, also after it was away`, async (t) => {
       const { server, target } = await serve(t, {

@@ -32,6 +32,8 @@ export interface FederationServerOptions extends FederationContent {
   readonly answersAsJson?: boolean;
   /** Events get ids. */
   readonly isResumable?: boolean;
+  /** Default: any free one. */
+  readonly port?: number;
   /** Legacy servers without session ids. */
   readonly isStateless?: boolean;
 }
@@ -72,10 +74,10 @@ export interface FederationServer {
   close(): Promise<void>;
 }
 
-/** Starts one on a free port of loopback. The path is `/mcp`, or `/sse` for the older transport. */
+/** Starts one on loopback. The path is `/mcp`, or `/sse` for the older transport. */
 export async function startFederationServer(options: FederationServerOptions): Promise<FederationServer> {
   const server = new RunningServer(options);
-  await server.listen(0);
+  await server.listen(options.port ?? 0);
   return server;
 }
 

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../../base/sealed.ts';
 import { cutText } from '../../../base/cut-text.ts';
 import { isJsonObject } from '../../../base/json-object.ts';
+import { BoundedCache } from '../../authentication/token/bounded-cache.ts';
 import type { SessionTable } from './session-table.ts';
 import type { SessionKeeper, TargetSession } from './target.ts';
 
@@ -49,7 +50,8 @@ export class ClientSession implements SessionKeeper {
   readonly version: string;
   readonly #place: SessionPlace;
   readonly #said: ClientIntroduction;
-  readonly #targets: Map<string, TargetSession>;
+  /** As its id says. */
+  #targets: ReadonlyMap<string, TargetSession>;
   /** From then on its id cannot say more. */
   #isSealed: boolean;
 
@@ -57,7 +59,7 @@ export class ClientSession implements SessionKeeper {
     place: SessionPlace,
     name: string,
     said: ClientIntroduction,
-    targets: Map<string, TargetSession>,
+    targets: ReadonlyMap<string, TargetSession>,
     isSealed: boolean,
   ) {
     this.#place = place;
@@ -75,15 +77,11 @@ export class ClientSession implements SessionKeeper {
 
   /** The session with this id; undefined: there is none, or it is another caller's, or another backend's, or it was ended here. */
   static find(place: SessionPlace, id: string): ClientSession | undefined {
-    const opened = place.sealer.open<Sealed>(purpose, id, place.backend);
-    if (!opened.ok) return undefined;
-    const [name, owner, version, clientInfo, capabilities, targets] = opened.value;
-    if (owner !== (place.owner ?? '') || place.table.find(name)?.isEnded === true) return undefined;
-    const sessions = new Map<string, TargetSession>();
-    for (const [target, [own, tag, agreed]] of Object.entries(targets))
-      sessions.set(target, { id: own ?? undefined, tag: tag ?? undefined, version: agreed });
-    const said = { version, clientInfo: clientInfo ?? undefined, capabilities };
-    return new ClientSession(place, name, said, sessions, true);
+    const opened = openId(place, id);
+    if (opened === undefined || opened.owner !== (place.owner ?? '')) return undefined;
+    const { name, said, targets } = opened;
+    if (place.table.find(name)?.isEnded === true) return undefined;
+    return new ClientSession(place, name, said, targets, true);
   }
 
   get clientInfo(): string | undefined {
@@ -104,10 +102,11 @@ export class ClientSession implements SessionKeeper {
       // A client may have ended the session meanwhile.
       if (this.#place.table.find(this.name)?.isEnded !== true)
         this.#place.table.open(this.name).targets.set(target, session);
-    } else if (session === undefined) {
-      this.#targets.delete(target);
     } else {
-      this.#targets.set(target, session);
+      const targets = new Map(this.#targets);
+      if (session === undefined) targets.delete(target);
+      else targets.set(target, session);
+      this.#targets = targets;
     }
   }
 
@@ -145,6 +144,35 @@ export class ClientSession implements SessionKeeper {
   end(): void {
     this.#place.table.end(this.name);
   }
+}
+
+interface OpenedId {
+  readonly backend: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly said: ClientIntroduction;
+  readonly targets: ReadonlyMap<string, TargetSession>;
+}
+
+/** Opened ids, since every request of a session sends the same one. They go away with the keys: new keys are a new sealer. */
+const openedBySealer = new WeakMap<Sealer, BoundedCache<OpenedId>>();
+
+function openId({ sealer, backend }: SessionPlace, id: string): OpenedId | undefined {
+  let known = openedBySealer.get(sealer);
+  if (known === undefined)
+    openedBySealer.set(sealer, (known = new BoundedCache({ maxEntries: 10_000, maxWeight: 8_388_608 })));
+  const cached = known.get(id);
+  if (cached !== undefined) return cached.backend === backend ? cached : undefined;
+  const opened = sealer.open<Sealed>(purpose, id, backend);
+  if (!opened.ok) return undefined;
+  const [name, owner, version, clientInfo, capabilities, sealed] = opened.value;
+  const targets = new Map<string, TargetSession>();
+  for (const [target, [own, tag, agreed]] of Object.entries(sealed))
+    targets.set(target, { id: own ?? undefined, tag: tag ?? undefined, version: agreed });
+  const said: ClientIntroduction = { version, clientInfo: clientInfo ?? undefined, capabilities };
+  const fresh = { backend, name, owner, said, targets };
+  known.set(id, fresh);
+  return fresh;
 }
 
 /** Version, key, purpose, nonce, expiry and tag of a sealed text. */

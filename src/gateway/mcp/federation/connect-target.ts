@@ -1,5 +1,5 @@
 // One MCP server of a federation behind the seam of target.ts: which era it is spoken to in, and what each call becomes there.
-import { discoverEra, type ServerSelf } from './discover-era.ts';
+import type { ServerSelf } from './discover-era.ts';
 import { type Listening, listenOwn, listenShared } from './listen-legacy.ts';
 import { listenModern } from './listen-modern.ts';
 import { ListedTools } from './listed-tools.ts';
@@ -9,9 +9,11 @@ import { readMember } from '../names/message-head.ts';
 import { rpcCodes } from '../read/message.ts';
 import { modernVersion } from './modern-request.ts';
 import { planModernCall } from './modern-plans.ts';
+import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { probeTarget } from './probe-target.ts';
 import { SharedSessions } from './shared-sessions.ts';
+import { type ChosenEra, type Era, TargetEra } from './target-era.ts';
 import { RunningCall } from './target-call.ts';
 import { tellTarget } from './ask-target.ts';
 import { fail, type TargetParts } from './target-parts.ts';
@@ -34,15 +36,11 @@ export function connectTarget(parts: TargetParts): Target {
   return new ConnectedTarget(parts);
 }
 
-type Era = 'legacy' | 'modern';
-type ChosenEra =
-  | { readonly ok: true; readonly era: Era; readonly begun?: BegunSession & { readonly ok: true } }
-  | { readonly ok: false; readonly failure: TargetFailure };
-
 /** What a server has to say who it is, beyond the time for a connection. */
 const introductionMs = 5_000;
-/** A server can be replaced without having been away. */
-const rememberEraMs = 600_000;
+/** How servers refuse what they do not speak. */
+const otherEra: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
+const unsupportedVersion = '-32022';
 
 /** Methods that servers of 2026-07-28 do not have any more, and clients up to 2025-11-25 still ask for. */
 const goneMethods: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
@@ -50,33 +48,37 @@ const goneMethods: ReadonlySet<string> = new Set(['logging/setLevel', 'resources
 class ConnectedTarget implements Target {
   readonly #parts: TargetParts;
   readonly #timeoutMs: number;
-  readonly #clock: () => number;
   readonly #health: TargetHealth;
   readonly #own: OwnSessions;
+  readonly #era: TargetEra;
   readonly #shared: SharedSessions;
+  readonly #channels: OlderConnections | undefined;
   readonly #tools = new ListedTools();
   readonly #listening = new Set<Listening>();
+  /** Calls of clients with sessions at a server without: by the client's session and the id. */
+  readonly #cancellable = new Map<string, RunningCall>();
   /** Streams to open when the target is back. */
   readonly #waiting = new Set<() => void>();
-  /** Since when it is known what it speaks. */
-  #discoveredAt: number | undefined;
-  #modern: ServerSelf | undefined;
-  #speaksLegacy: boolean | undefined;
-  #discovering: Promise<TargetFailure | undefined> | undefined;
   /** What it said of itself last. */
   #self: ServerSelf | undefined;
 
   constructor(outer: TargetParts) {
     const { backend } = outer.config;
-    this.#timeoutMs = backend.connectTimeoutMs + introductionMs;
-    this.#clock = outer.clock ?? (() => performance.now());
+    this.#timeoutMs = backend.connectTimeoutMs + (outer.introductionMs ?? introductionMs);
     this.#health = new TargetHealth({
       probe: () => probeTarget(this.#parts, this.#timeoutMs),
       random: outer.random ?? Math.random,
-      onDown: () => this.#forget(),
+      onDown: () => {
+        this.#era.forget();
+        this.#tools.forget();
+      },
     });
-    this.#parts = { ...outer, health: this.#health };
+    const parts = { ...outer, health: this.#health };
+    const isOlder = backend.mcp!.transport === 'sse';
+    this.#channels = isOlder ? new OlderConnections(parts) : undefined;
+    this.#parts = { ...parts, channels: this.#channels };
     this.#own = new OwnSessions(this.#parts, this.#timeoutMs);
+    this.#era = new TargetEra(this.#parts, this.#own, this.#timeoutMs);
     this.#shared = new SharedSessions(this.#parts, this.#timeoutMs);
     this.#health.onChange(() => {
       if (this.#health.health !== 'up') return;
@@ -122,18 +124,22 @@ class ConnectedTarget implements Target {
   }
 
   async #introduce(speaker: Speaker): Promise<Introduction> {
-    // What a server says of itself may depend on who asks.
-    if (this.#modern !== undefined) this.#doubtEra();
-    const chosen = await this.#chooseEra(speaker);
+    const chosen = await this.#era.introduce(speaker);
     if (!chosen.ok) return chosen;
-    if (chosen.era === 'modern') return { ok: true, ...this.#modern! };
+    if (chosen.era === 'modern') return this.#tellSelf(this.#era.modern);
     const begun = chosen.begun ?? (await this.#beginFor(speaker));
     if (!begun.ok) {
-      this.#doubtEra();
+      this.#era.doubt();
       return begun;
     }
-    this.#self = begun.self;
-    return { ok: true, ...begun.self };
+    return this.#tellSelf(begun.self);
+  }
+
+  #tellSelf(self: ServerSelf | undefined): Introduction {
+    this.#self = self ?? this.#self;
+    return this.#self === undefined
+      ? { ok: false, failure: fail('garbage', 'it did not say who it is') }
+      : { ok: true, ...this.#self };
   }
 
   async #beginFor(speaker: Speaker): Promise<BegunSession> {
@@ -147,9 +153,12 @@ class ConnectedTarget implements Target {
   }
 
   request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
-    const call = new RunningCall(this.#parts, this.#watch(message, events));
-    const chosen = this.#findDown() ?? this.#chooseEra(speaker);
-    if (chosen instanceof Promise) void chosen.then((later) => this.#run(call, later, speaker, message));
+    const call = new RunningCall(this.#parts, this.#watch(speaker, message, events));
+    const chosen = this.#findDown() ?? this.#era.choose(speaker);
+    if (chosen instanceof Promise)
+      void chosen
+        .then((later) => this.#run(call, later, speaker, message))
+        .catch((error: unknown) => call.failInside(error));
     else if ('kind' in chosen) call.fail(chosen);
     else this.#run(call, chosen, speaker, message);
     return call;
@@ -164,20 +173,34 @@ class ConnectedTarget implements Target {
     }
     const { method } = message.message;
     if (speaker.era === 'legacy' && goneMethods.has(method)) return call.answer(refuseMethod(message.text, method));
-    call.run(planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs));
+    const plan = planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs);
+    const { sessions } = speaker;
+    if (sessions === undefined) return call.run(plan);
+    const key = `${sessions.name}\0${plan.id}`;
+    this.#cancellable.set(key, call);
+    const release = (): void => void (this.#cancellable.get(key) === call && this.#cancellable.delete(key));
+    call.run({ ...plan, release });
   }
 
   /** Notes what its answers and failures tell of the target. */
-  #watch({ message }: OutgoingMessage, events: TargetEvents): TargetEvents {
+  #watch(speaker: Speaker, { message }: OutgoingMessage, events: TargetEvents): TargetEvents {
     const { method, params } = message;
     return {
       onMessage: (received) => {
-        if (method === 'tools/list' && received.kind === 'response') this.#tools.note(params['cursor'], received.text);
+        if (received.kind === 'response') {
+          if (method === 'tools/list') this.#tools.note(params['cursor'], received.text);
+          if (readMember(received.text, ['error', 'code']) === unsupportedVersion) {
+            this.#era.forget();
+            // It answers requests of a session, and has none.
+            if (this.#own.find(speaker) !== undefined) speaker.sessions!.set(this.config.name, undefined);
+          }
+        }
         return events.onMessage(received);
       },
       onEnd: () => events.onEnd(),
       onFailure: (failure) => {
         this.#noteFailure(failure);
+        if (otherEra.has(failure.status ?? 0)) this.#era.forget();
         events.onFailure(failure);
       },
     };
@@ -185,19 +208,28 @@ class ConnectedTarget implements Target {
 
   #noteFailure({ kind, status = 0, detail }: TargetFailure): void {
     if (kind !== 'down' && (kind !== 'refused' || status >= 500)) this.#health.noteFailure(detail);
-    // Another server may be there now.
-    if (kind === 'garbage' || kind === 'no-answer' || [400, 404, 405, 406, 415].includes(status)) this.#doubtEra();
+    if (kind === 'garbage' || kind === 'no-answer') this.#era.doubt();
   }
 
   async notify(speaker: Speaker, text: string): Promise<TargetFailure | undefined> {
     // Servers of 2026-07-28 and their clients have no notifications for servers: the end of a stream cancels.
     if (speaker.era === 'modern') return undefined;
     const session = this.#own.find(speaker);
-    if (session === undefined) return undefined;
+    if (session === undefined) {
+      this.#cancel(speaker, text);
+      return undefined;
+    }
     const down = this.#findDown();
     if (down !== undefined) return down;
     const told = await tellTarget(this.#parts, writeSessionPost(this.#parts, speaker, session, text), this.#timeoutMs);
     return told?.failure;
+  }
+
+  /** Towards a server of 2026-07-28 the end of the stream is what cancels. */
+  #cancel({ sessions }: Speaker, text: string): void {
+    if (readMember(text, ['method']) !== '"notifications/cancelled"') return;
+    const id = readMember(text, ['params', 'requestId']);
+    this.#cancellable.get(`${sessions?.name}\0${id}`)?.end();
   }
 
   listen(speaker: Speaker, filter: ListenFilter, events: TargetEvents): TargetCall {
@@ -248,7 +280,7 @@ class ConnectedTarget implements Target {
       stopWaiting?.();
       stopWaiting = undefined;
       const down = this.#findDown();
-      const chosen: ChosenEra = down === undefined ? await this.#chooseEra(speaker) : { ok: false, failure: down };
+      const chosen: ChosenEra = down === undefined ? await this.#era.choose(speaker) : { ok: false, failure: down };
       if (isStopped) return;
       if (chosen.ok || this.#health.health !== 'down') return callback(chosen);
       this.#waiting.add(retry);
@@ -276,73 +308,14 @@ class ConnectedTarget implements Target {
     for (const listening of this.#listening) listening.abort(false);
     this.#listening.clear();
     this.#shared.close();
+    this.#channels?.close();
   }
 
   #findDown(): TargetFailure | undefined {
     if (this.#health.health !== 'down') return undefined;
     return fail('down', this.#health.lastFailure?.detail ?? 'it could not be reached');
   }
-
-  #forget(): void {
-    this.#doubtEra();
-    this.#speaksLegacy = undefined;
-    this.#tools.forget();
-  }
-
-  #doubtEra(): void {
-    this.#discoveredAt = undefined;
-  }
-
-  #isKnown(): boolean {
-    return this.#discoveredAt !== undefined && this.#clock() - this.#discoveredAt < rememberEraMs;
-  }
-
-  #chooseEra(speaker: Speaker): ChosenEra | Promise<ChosenEra> {
-    if (this.#isKnown()) return this.#chooseKnown(speaker);
-    return this.#discover(speaker).then((failure) =>
-      failure === undefined ? this.#chooseKnown(speaker) : { ok: false, failure },
-    );
-  }
-
-  /** The client's own, where the server has both. */
-  #chooseKnown(speaker: Speaker): ChosenEra | Promise<ChosenEra> {
-    if (this.#modern === undefined) return legacy;
-    if (speaker.era === 'modern' || this.#speaksLegacy === false) return modern;
-    if (this.#speaksLegacy === true || this.#own.find(speaker) !== undefined) return legacy;
-    return this.#own.begin(speaker, undefined).then((begun) => {
-      if (!begun.ok && !begun.isOtherEra) return begun;
-      this.#speaksLegacy = begun.ok;
-      return begun.ok ? { ok: true, era: 'legacy', begun } : modern;
-    });
-  }
-
-  /** Once for all who ask at the same time; the refusal of one caller is not that of another. */
-  async #discover(speaker: Speaker): Promise<TargetFailure | undefined> {
-    const others = this.#discovering;
-    if (others !== undefined) {
-      const failure = await others;
-      if (failure?.kind !== 'refused' || this.#isKnown()) return failure;
-    }
-    const own = this.#findEra(speaker);
-    this.#discovering = own;
-    const failure = await own;
-    if (this.#discovering === own) this.#discovering = undefined;
-    return failure;
-  }
-
-  async #findEra(speaker: Speaker): Promise<TargetFailure | undefined> {
-    // The other half is for `initialize`.
-    const found = await discoverEra(this.#parts, speaker, speaker.clientInfo, this.#timeoutMs / 2);
-    if (found.kind === 'failed') return found.failure;
-    this.#modern = found.kind === 'modern' ? found.self : undefined;
-    if (found.kind === 'modern') this.#self = found.self;
-    this.#discoveredAt = this.#clock();
-    return undefined;
-  }
 }
-
-const legacy: ChosenEra = { ok: true, era: 'legacy' };
-const modern: ChosenEra = { ok: true, era: 'modern' };
 
 function refuseMethod(text: string, method: string): TargetMessage {
   const id = readMember(text, ['id']);

@@ -1,6 +1,7 @@
 // A stream on which a server speaks on its own, opened again whenever it ends, until nobody listens any more.
 import { type Backoff, createBackoff } from '../../../base/backoff.ts';
-import { describeRefusal, MessageExchange, type Refusal } from './message-exchange.ts';
+import { describeRefusal, openMessages } from './message-exchange.ts';
+import type { MessageSource, Refusal } from './message-source.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { Prepared } from './target-call.ts';
 import { fail, type TargetParts } from './target-parts.ts';
@@ -29,7 +30,7 @@ export class KeptStream {
   readonly #parts: TargetParts;
   readonly #plan: StreamPlan;
   readonly #backoff: Backoff;
-  #exchange: MessageExchange | undefined;
+  #exchange: MessageSource | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastEventId: string | undefined;
   #wasLost = false;
@@ -89,7 +90,7 @@ export class KeptStream {
       return this.#again();
     }
     const isResumed = this.#lastEventId !== undefined;
-    const exchange = new MessageExchange(this.#parts, prepared.request, {
+    const exchange = openMessages(this.#parts, prepared.request, {
       onHead: () => {
         this.#wasLost = false;
         if (!this.#isClosed) this.#plan.onOpen(isResumed);
@@ -111,6 +112,8 @@ export class KeptStream {
     if (this.#isClosed) return;
     const { status } = refusal;
     if (status === 401 || status === 403) return this.#refuse(describeRefusal(refusal));
+    // The server has not seen yet that the stream before is gone, or another one is open.
+    if (status === 409) return this.#again();
     // Where the stream before broke off is not known any more.
     const wasResuming = this.#lastEventId !== undefined;
     this.#lastEventId = undefined;

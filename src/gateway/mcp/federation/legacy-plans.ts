@@ -2,7 +2,7 @@
 import { readMember, replaceId, replaceProgressToken } from '../names/message-head.ts';
 import { tellTarget } from './ask-target.ts';
 import { type BegunSession, isSessionLost, writeSessionGet, writeSessionPost } from './legacy-session.ts';
-import type { Refusal } from './message-exchange.ts';
+import type { Refusal } from './message-source.ts';
 import { removeEnvelope } from './modern-request.ts';
 import type { OwnSessions } from './own-sessions.ts';
 import type { ReadMessage } from './read-messages.ts';

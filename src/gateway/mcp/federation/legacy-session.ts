@@ -3,10 +3,10 @@ import { isJsonObject } from '../../../base/json-object.ts';
 import { findHeader } from '../../http/headers.ts';
 import { askTarget, tellTarget } from './ask-target.ts';
 import { readServerInfo, type ServerSelf } from './discover-era.ts';
-import type { Refusal } from './message-exchange.ts';
+import type { Refusal } from './message-source.ts';
 import { isModernVersion } from '../read/protocol-version.ts';
 import { writeGetHeaders, writePostHeaders } from './modern-request.ts';
-import type { ExchangeRequest } from './target-exchange.ts';
+import type { MessageRequest } from './message-source.ts';
 import { fail, type Sender, type TargetParts } from './target-parts.ts';
 import type { TargetFailure, TargetSession } from './target.ts';
 
@@ -23,13 +23,12 @@ export interface LegacyClient {
 }
 
 export type BegunSession =
-  | { readonly ok: true; readonly session: TargetSession; readonly self: ServerSelf }
   | {
-      readonly ok: false;
-      readonly failure: TargetFailure;
-      /** The server understood the question and does not speak this. */
-      readonly isOtherEra: boolean;
-    };
+      readonly ok: true;
+      readonly session: TargetSession;
+      /** Undefined: another request has heard it. */ readonly self: ServerSelf | undefined;
+    }
+  | { readonly ok: false; readonly failure: TargetFailure };
 
 const id = '"initialize"';
 const unknownClient = '{"name":"mcp-gatehouse","version":"1"}';
@@ -50,36 +49,39 @@ export async function beginSession(
   timeoutMs: number,
 ): Promise<BegunSession> {
   const { path, sessionRouting } = parts.config.backend.mcp!;
-  const request: ExchangeRequest = {
+  const connected = await parts.channels?.connect(sender, timeoutMs);
+  if (connected?.ok === false) return { ok: false, failure: connected.failure };
+  const channel = connected?.channel;
+  const request: MessageRequest = {
     method: 'POST',
-    path,
+    path: channel?.path ?? path,
     host: sender.host,
     headers: writePostHeaders(sender),
     body: writeInitialize(client),
-    tag: undefined,
+    tag: channel?.tag,
+    channel,
   };
   const asked = await askTarget(parts, request, id, timeoutMs);
-  if (!asked.ok) {
-    const { failure, refusal } = asked;
-    const isOtherEra = refusal !== undefined && [400, 404, 405, 406, 415].includes(refusal.status);
-    return { ok: false, failure, isOtherEra };
-  }
+  if (!asked.ok) return asked;
   const self = readInitialized(asked.text);
   if (self === undefined) {
     const isError = isRpcError(asked.text);
     const detail = isError ? 'it answered initialize with an error' : 'its answer to initialize cannot be understood';
-    return { ok: false, failure: fail('garbage', detail), isOtherEra: isError };
+    return { ok: false, failure: fail('garbage', detail) };
   }
-  const sessionId = findHeader(asked.headers, 'mcp-session-id');
+  const sessionId = channel?.id ?? findHeader(asked.headers, 'mcp-session-id');
   if (sessionId !== undefined && (sessionId.length > maxSessionIdLength || !/^[\x21-\x7e]+$/.test(sessionId)))
-    return { ok: false, failure: fail('garbage', 'its session id cannot be used'), isOtherEra: false };
+    return { ok: false, failure: fail('garbage', 'its session id cannot be used') };
   const session: TargetSession = {
     id: sessionId,
-    tag: sessionId !== undefined && sessionRouting === 'stateful' ? asked.endpoint.tag : undefined,
+    tag:
+      sessionId !== undefined && channel === undefined && sessionRouting === 'stateful'
+        ? asked.endpoint?.tag
+        : undefined,
     version: self.version,
   };
   const told = await tellTarget(parts, writeSessionPost(parts, sender, session, initialized), timeoutMs);
-  if (told !== undefined) return { ok: false, failure: told.failure, isOtherEra: false };
+  if (told !== undefined) return { ok: false, failure: told.failure };
   return { ok: true, session, self };
 }
 
@@ -102,34 +104,38 @@ function isRpcError(text: string): boolean {
 
 /** A message of a session. */
 export function writeSessionPost(
-  { config }: TargetParts,
+  parts: TargetParts,
   sender: Sender,
   session: TargetSession,
   text: string,
-): ExchangeRequest {
-  const headers = writePostHeaders(sender);
-  pushSession(headers, session);
-  return { method: 'POST', path: config.backend.mcp!.path, host: sender.host, headers, body: text, tag: session.tag };
+): MessageRequest {
+  return { method: 'POST', body: text, ...writeSession(parts, sender, session, writePostHeaders(sender)) };
 }
 
 /** The stream of a session, or of one of its calls that broke off after this event. */
 export function writeSessionGet(
-  { config }: TargetParts,
+  parts: TargetParts,
   sender: Sender,
   session: TargetSession,
   lastEventId: string | undefined,
-): ExchangeRequest {
+): MessageRequest {
   const headers = writeGetHeaders(sender);
-  pushSession(headers, session);
   if (lastEventId !== undefined) headers.push('last-event-id', lastEventId);
-  return {
-    method: 'GET',
-    path: config.backend.mcp!.path,
-    host: sender.host,
-    headers,
-    body: undefined,
-    tag: session.tag,
-  };
+  return { method: 'GET', body: undefined, ...writeSession(parts, sender, session, headers) };
+}
+
+/** Where the session is. */
+function writeSession(
+  { config, channels }: TargetParts,
+  { host }: Sender,
+  { id: sessionId, tag, version }: TargetSession,
+  headers: string[],
+): Omit<MessageRequest, 'method' | 'body'> {
+  headers.push('mcp-protocol-version', version);
+  const channel = channels?.find(sessionId ?? '');
+  if (channel !== undefined) return { host, headers, path: channel.path, tag: channel.tag, channel };
+  if (sessionId !== undefined) headers.push('mcp-session-id', sessionId);
+  return { host, headers, path: config.backend.mcp!.path, tag };
 }
 
 /** Ends a session; servers may refuse that, or have forgotten it. */
@@ -144,11 +150,6 @@ export async function endSession(
   const told = await tellTarget(parts, request, timeoutMs);
   if (told !== undefined)
     parts.log.debug({ target: parts.config.name, detail: told.failure.detail }, 'a target did not end a session');
-}
-
-function pushSession(headers: string[], { id: sessionId, version }: TargetSession): void {
-  headers.push('mcp-protocol-version', version);
-  if (sessionId !== undefined) headers.push('mcp-session-id', sessionId);
 }
 
 /** Whether the server has lost the session of the request that it refuses. */

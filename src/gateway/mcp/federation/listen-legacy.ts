@@ -4,7 +4,7 @@ import { askTarget } from './ask-target.ts';
 import { KeptStream } from './kept-stream.ts';
 import { answerQuestion, asItIs, isLost } from './legacy-plans.ts';
 import { type BegunSession, writeSessionGet, writeSessionPost } from './legacy-session.ts';
-import type { Refusal } from './message-exchange.ts';
+import type { MessageRequest, Refusal } from './message-source.ts';
 import type { OwnSessions } from './own-sessions.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { SharedListener, SharedSession, SharedSessions, SharedStream } from './shared-sessions.ts';
@@ -36,13 +36,13 @@ export function listenOwn(
       if (!begun.ok) return begun;
       lost = undefined;
       ({ session } = begun);
-      return { ok: true, request: writeSessionGet(parts, speaker, session, lastEventId) };
+      return { ok: true, request: writeStream(parts, speaker, session, lastEventId) };
     };
   const stream = new KeptStream(parts, {
     prepare(lastEventId) {
       session = sessions.find(speaker);
       if (session !== undefined && session.id !== lost?.id)
-        return { ok: true, request: writeSessionGet(parts, speaker, session, lastEventId) };
+        return { ok: true, request: writeStream(parts, speaker, session, lastEventId) };
       isNew = lost !== undefined;
       return sessions.begin(speaker, lost).then(write(undefined));
     },
@@ -70,6 +70,11 @@ function start(stream: KeptStream): Listening {
     abort: () => stream.close(),
     hurry: () => stream.hurry(),
   };
+}
+
+/** The standing stream of a session. */
+function writeStream(...parts: Parameters<typeof writeSessionGet>): MessageRequest {
+  return { ...writeSessionGet(...parts), isUnlimited: true };
 }
 
 /** Notifications that wait for a slow client. */
@@ -149,7 +154,7 @@ function openShared(
         const isSame = begun.session.id === session?.id;
         ({ session } = begun);
         lost = undefined;
-        return { ok: true, request: writeSessionGet(parts, speaker, session, isSame ? lastEventId : undefined) };
+        return { ok: true, request: writeStream(parts, speaker, session, isSame ? lastEventId : undefined) };
       }),
     isLost(refusal) {
       const isGone = session !== undefined && isLost(parts, session, refusal);

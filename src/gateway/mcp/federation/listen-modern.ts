@@ -1,5 +1,5 @@
 // `subscriptions/listen` at servers of 2026-07-28.
-import type { Refusal } from './message-exchange.ts';
+import type { Refusal } from './message-source.ts';
 import { KeptStream } from './kept-stream.ts';
 import { asItIs } from './legacy-plans.ts';
 import type { Listening } from './listen-legacy.ts';
@@ -38,6 +38,7 @@ export function listenModern(
         headers: writeModernHeaders({ headers, host }, message, []),
         body: text,
         tag: undefined,
+        isUnlimited: true,
       },
     }),
     isLost: (_refusal: Refusal) => false,

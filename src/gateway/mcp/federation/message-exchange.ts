@@ -11,37 +11,20 @@ import {
   type ReadMessage,
   type ReadMessages,
 } from './read-messages.ts';
-import { type ExchangeRequest, TargetExchange } from './target-exchange.ts';
+import type { ExchangeRequest, MessageEvents, MessageRequest, MessageSource, Refusal } from './message-source.ts';
+import { TargetExchange } from './target-exchange.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetFailure } from './target.ts';
-
-/** An answer whose status is an error. */
-export interface Refusal {
-  readonly status: number;
-  readonly headers: RawHeaders;
-  /** The JSON-RPC message in its body. */
-  readonly message: ReadMessage | undefined;
-  /** `code` of the JSON-RPC error. */
-  readonly code: number | undefined;
-}
-
-/** Nothing comes after `onEnd`, `onRefusal` or `onFailure`, nor after `abort`, and nothing from inside `start`. */
-export interface MessageEvents {
-  /** Status 2xx. */
-  onHead?(status: number, headers: RawHeaders, endpoint: Endpoint): void;
-  /** False: no more until `resume`. */
-  onMessage(message: ReadMessage): boolean;
-  /** Of an event that is no message, in streams of the older transport. */
-  onOtherEvent?(type: string, data: string): void;
-  onEnd(): void;
-  onRefusal(refusal: Refusal): void;
-  onFailure(failure: TargetFailure, isUnsent: boolean): void;
-}
 
 /** Of the body of a refusal. */
 const maxRefusalBytes = 65_536;
 
-export class MessageExchange {
+/** Sends a request, and reads what comes: as the answer, or on the one stream of the older transport. */
+export function openMessages(parts: TargetParts, request: MessageRequest, events: MessageEvents): MessageSource {
+  return request.channel?.open(request, events) ?? new MessageExchange(parts, request, events);
+}
+
+export class MessageExchange implements MessageSource {
   readonly #exchange: TargetExchange;
   readonly #events: MessageEvents;
   #reader: MessageReader | undefined;
@@ -49,6 +32,8 @@ export class MessageExchange {
   #queue: ReadMessage[] = [];
   #isPaused = false;
   #hasEnded = false;
+  /** A body of a type that has no messages in it, as some servers send for notifications. */
+  #isForeign = false;
   #isDone = false;
 
   constructor(parts: TargetParts, request: ExchangeRequest, events: MessageEvents) {
@@ -112,8 +97,10 @@ export class MessageExchange {
       }
       return true;
     }
-    // Some servers accept notifications with a text.
-    if (this.#reader === undefined) return true;
+    if (this.#reader === undefined) {
+      this.#isForeign = true;
+      return true;
+    }
     this.#take(this.#reader.push(chunk));
     return !this.#isPaused;
   }
@@ -122,6 +109,7 @@ export class MessageExchange {
     if (this.#isDone) return;
     const refusal = this.#refusal;
     if (refusal !== undefined) return this.#refuse(refusal.status, refusal.headers, refusal.body.take());
+    if (this.#isForeign) return this.#breakOff('answered with something that is neither JSON nor an event stream');
     this.#hasEnded = true;
     if (this.#reader instanceof DocumentReader) this.#take(this.#reader.end());
     if (!this.#isPaused) this.#end();

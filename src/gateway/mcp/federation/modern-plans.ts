@@ -7,7 +7,7 @@ import type { ListedTools } from './listed-tools.ts';
 import { addEnvelope, reduceCapabilities, writeModernHeaders } from './modern-request.ts';
 import { writeParameterHeaders } from './parameter-headers.ts';
 import type { CallPlan } from './target-call.ts';
-import type { ExchangeRequest } from './target-exchange.ts';
+import type { MessageRequest } from './message-source.ts';
 import type { TargetParts } from './target-parts.ts';
 import type { OutgoingMessage, Speaker } from './target.ts';
 import { antiquateAnswer } from './translate-answer.ts';
@@ -34,7 +34,7 @@ export function planModernCall(
       });
   const repeats = !isOfEra && method === 'tools/call';
   const toolName = String(params['name']);
-  const write = (): ExchangeRequest => {
+  const write = (): MessageRequest => {
     const repeated = repeats ? tools.find(toolName) : undefined;
     const parameters =
       repeated === undefined ? message.parameterHeaders : writeParameterHeaders(repeated, params['arguments']);

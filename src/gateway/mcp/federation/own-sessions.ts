@@ -3,15 +3,13 @@
 import { type BegunSession, beginSession, endSession } from './legacy-session.ts';
 import type { TargetParts } from './target-parts.ts';
 import { fail } from './target-parts.ts';
-import type { SessionKeeper, Speaker, TargetSession } from './target.ts';
+import type { Speaker, TargetSession } from './target.ts';
 
 export class OwnSessions {
   readonly #parts: TargetParts;
   readonly #timeoutMs: number;
-  /** First beginnings. */
-  readonly #first = new WeakMap<SessionKeeper, Promise<BegunSession>>();
-  /** Beginnings in place of lost sessions, by owner and lost id. */
-  readonly #again = new Map<string, Promise<BegunSession>>();
+  /** Those that begin, by the client's session and the id of the one that is lost. */
+  readonly #beginning = new Map<string, Promise<BegunSession>>();
 
   constructor(parts: TargetParts, timeoutMs: number) {
     this.#parts = parts;
@@ -24,28 +22,22 @@ export class OwnSessions {
 
   /** Begins one; `lost` is the one that the server has forgotten. */
   async begin(speaker: Speaker, lost: TargetSession | undefined): Promise<BegunSession> {
-    const { sessions, owner = '' } = speaker;
-    if (sessions === undefined)
-      return { ok: false, failure: fail('garbage', 'a client without a session'), isOtherEra: false };
+    const { sessions } = speaker;
+    if (sessions === undefined) return { ok: false, failure: fail('garbage', 'a client without a session') };
     const { name } = this.#parts.config;
     const current = sessions.get(name);
-    let begun: Promise<BegunSession> | undefined;
-    if (lost?.id === undefined) {
-      begun = this.#first.get(sessions) ?? this.#start(speaker);
-      this.#first.set(sessions, begun);
-      void begun.then(() => this.#first.delete(sessions));
-    } else if (current !== undefined && current.id !== lost.id) {
-      // Another request was faster.
-      const self = { version: current.version, serverInfo: undefined, capabilities: '{}', instructions: undefined };
-      return { ok: true, session: current, self };
-    } else {
-      const key = `${owner}\0${lost.id}`;
-      begun = this.#again.get(key) ?? this.#start(speaker);
-      this.#again.set(key, begun);
-      void begun.then(() => this.#again.delete(key));
+    // Another request was faster.
+    if (lost !== undefined && current !== undefined && current.id !== lost.id)
+      return { ok: true, session: current, self: undefined };
+    const key = `${sessions.name}\0${lost?.id ?? ''}`;
+    let begun = this.#beginning.get(key);
+    if (begun === undefined) {
+      begun = this.#start(speaker);
+      this.#beginning.set(key, begun);
+      void begun.then(() => this.#beginning.delete(key));
     }
     const result = await begun;
-    if (result.ok) sessions.set(name, result.session);
+    if (result.ok || lost !== undefined) sessions.set(name, result.ok ? result.session : undefined);
     return result;
   }
 

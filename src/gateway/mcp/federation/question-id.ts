@@ -11,9 +11,9 @@ interface Question {
   readonly id: string;
 }
 
-/** JSON of the id for the client. `session`: the name of its session. */
+/** JSON of the id for the client. `session`: the name of its session. Always the same one, because a server can cancel what it has asked. */
 export function sealQuestion(sealer: Sealer, session: string, { target, id }: Question): string {
-  return JSON.stringify(sealer.seal(purpose, [target, id], { context: session }));
+  return JSON.stringify(sealer.sealRepeatably(purpose, [target, id], session)[0]);
 }
 
 /** The question that an answer with this id (JSON) is for; undefined: nobody asked it in this session. */

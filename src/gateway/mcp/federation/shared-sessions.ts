@@ -74,10 +74,6 @@ export class SharedSessions {
     this.#clock = parts.clock ?? (() => performance.now());
   }
 
-  get size(): number {
-    return this.#byKey.size;
-  }
-
   /** The session for this client; `release` it once. Whether it has begun shows `open`. */
   use(speaker: Speaker): SharedSession {
     const key = keyOf(speaker);

@@ -1,14 +1,14 @@
 // One request of a client at a target: sent, sent once more where the plan says so, and its messages one by one until the answer.
 import { SilenceWatch, type Watched } from '../../forward/upstream/silence-watch.ts';
-import { describeRefusal, MessageExchange, type Refusal } from './message-exchange.ts';
+import { describeRefusal, openMessages } from './message-exchange.ts';
+import type { MessageRequest, MessageSource, Refusal } from './message-source.ts';
 import type { ReadMessage } from './read-messages.ts';
-import type { ExchangeRequest } from './target-exchange.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetCall, TargetEvents, TargetFailure, TargetMessage } from './target.ts';
 
 /** What is to be sent, or why nothing can be. */
 export type Prepared =
-  | { readonly ok: true; readonly request: ExchangeRequest }
+  | { readonly ok: true; readonly request: MessageRequest }
   | { readonly ok: false; readonly failure: TargetFailure };
 
 /** How a request is spoken in one era. */
@@ -23,7 +23,7 @@ export interface CallPlan {
   /** The message as the client gets it; undefined: it is not for the client. */
   translate(message: ReadMessage): TargetMessage | undefined;
   /** Takes up a stream that ended before the answer; undefined: it cannot be taken up. */
-  resumeAfter(lastEventId: string): ExchangeRequest | undefined;
+  resumeAfter(lastEventId: string): MessageRequest | undefined;
   /** Tells the server that the client does not want the answer. */
   cancel(): void;
   /** The end, however it came. */
@@ -47,7 +47,7 @@ export class RunningCall implements TargetCall, Watched {
   readonly #parts: TargetParts;
   readonly #events: TargetEvents;
   #plan: CallPlan | undefined;
-  #exchange: MessageExchange | undefined;
+  #exchange: MessageSource | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isSecond = false;
   #hasSeen = false;
@@ -94,6 +94,13 @@ export class RunningCall implements TargetCall, Watched {
     this.#exchange?.abort();
   }
 
+  /** The client has said that it does not want the answer any more: it ends without one. */
+  end(): void {
+    if (this.#isDone) return;
+    this.abort(true);
+    this.#events.onEnd();
+  }
+
   /** The server has not ended its stream after the answer. */
   onSilence(): void {
     this.#exchange?.abort();
@@ -104,20 +111,21 @@ export class RunningCall implements TargetCall, Watched {
     if (prepared instanceof Promise)
       void prepared.then(
         (later) => this.#send(later),
-        (error: unknown) => this.#failInside(error),
+        (error: unknown) => this.failInside(error),
       );
     else if (this.#isDone) return;
     else if (prepared.ok) this.#open(prepared.request);
     else this.fail(prepared.failure);
   }
 
-  #failInside(error: unknown): void {
+  /** A bug of the gateway fails one request. */
+  failInside(error: unknown): void {
     this.#parts.log.error({ target: this.#parts.config.name, err: error }, 'a request to a target failed inside');
     this.#fail(fail('garbage', 'the gateway failed to prepare the request'));
   }
 
-  #open(request: ExchangeRequest): void {
-    const exchange = new MessageExchange(this.#parts, request, {
+  #open(request: MessageRequest): void {
+    const exchange = openMessages(this.#parts, request, {
       onMessage: (message) => this.#onMessage(message),
       onEnd: () => this.#onEnd(fail('no-answer', 'its answer ended before there was one')),
       onRefusal: (refusal) => this.#onRefusal(refusal),

@@ -5,20 +5,9 @@ import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../../forwar
 import type { SilenceWatch, Watched } from '../../forward/upstream/silence-watch.ts';
 import type { Endpoint } from '../../forward/upstream/upstreams.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
+import type { ExchangeRequest } from './message-source.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetFailure } from './target.ts';
-
-export interface ExchangeRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path and query. */
-  readonly path: string;
-  /** Empty: the name of the endpoint. */
-  readonly host: string;
-  readonly headers: RawHeaders;
-  readonly body: string | undefined;
-  /** The endpoint that has the session; undefined: any. */
-  readonly tag: string | undefined;
-}
 
 /** Nothing comes after `onEnd` or `onFailure`, nor after `abort`, and nothing from inside `start`. */
 export interface ExchangeEvents {
@@ -76,7 +65,8 @@ export class TargetExchange implements UpstreamEvents, Watched {
       return;
     }
     const { requestTimeoutMs } = backend.config;
-    if (requestTimeoutMs > 0) this.#timer = setTimeout(() => this.#giveUp(), requestTimeoutMs);
+    if (requestTimeoutMs > 0 && this.#request.isUnlimited !== true)
+      this.#timer = setTimeout(() => this.#giveUp(), requestTimeoutMs);
     this.#silence = backend.silence;
     this.#attempt(endpoint, backend.config);
   }
@@ -192,13 +182,16 @@ export class TargetExchange implements UpstreamEvents, Watched {
   #fail(failure: TargetFailure, isUnsent: boolean): void {
     if (this.#isDone) return;
     this.#finish();
-    // The endpoint of one session is not the whole target.
-    if (
-      failure.kind === 'down' &&
-      (this.#request.tag === undefined || this.#parts.findBackend()?.endpoints.length === 1)
-    )
-      this.#parts.health?.noteDown(failure.detail);
+    if (failure.kind === 'down' && this.#isWhole()) this.#parts.health?.noteDown(failure.detail);
     this.#events.onFailure(failure, isUnsent);
+  }
+
+  /** Whether what cannot be reached is all of the target: the endpoint of one session is not, when there are others. */
+  #isWhole(): boolean {
+    const { tag } = this.#request;
+    const backend = this.#parts.findBackend();
+    if (tag === undefined || backend === undefined) return true;
+    return backend.endpoints.every((endpoint) => endpoint.tag === tag);
   }
 
   #finish(): void {

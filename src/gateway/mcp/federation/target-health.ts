@@ -4,7 +4,7 @@ import { cutText } from '../../../base/cut-text.ts';
 import type { TargetState } from './target.ts';
 
 const firstDelayMs = 500;
-const maxDelayMs = 30_000;
+const maxDelayMs = 10_000;
 /** Characters of a failure that are kept. */
 const maxDetailLength = 512;
 

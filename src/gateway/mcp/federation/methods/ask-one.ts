@@ -2,16 +2,14 @@
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
 import { readClientTask } from '../../names/names.ts';
-import { readMember, replaceId, replaceProgressToken } from '../../names/message-head.ts';
-import { renameAnswer, renameQuestion } from '../../names/rename-answer.ts';
+import { renameAnswer } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
 import { readItems } from '../../read/read-item.ts';
-import type { TargetMessage } from '../target.ts';
 import { answerFailure, formatError, withoutAnswer } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { findItem, type FoundItem } from './find-item.ts';
-import { sealQuestion } from '../question-id.ts';
+import { passOn } from './pass-on.ts';
 
 /** A request that names a tool, a prompt, a resource or a template. */
 export function askForItem(conversation: Conversation, asked: Asked, sink: MessageSink): Running {
@@ -79,20 +77,6 @@ function ask(conversation: Conversation, asked: Asked, { target: config, own }: 
       call.abort(speaker.era === 'modern');
     },
   };
-}
-
-/** A notification or a question of a server, as the client gets it. */
-export function passOn(
-  { config, session, sealer }: Pick<Conversation, 'config' | 'session' | 'sealer'>,
-  target: FederationTarget,
-  { text, kind, method, id }: TargetMessage,
-): string {
-  const renamed = renameQuestion(text, method ?? '', target, config.naming);
-  if (kind !== 'request' || id === undefined) return renamed;
-  const seal = (json: string): string => sealQuestion(sealer, session?.name ?? '', { target: target.name, id: json });
-  const token = readMember(renamed, ['params', '_meta', 'progressToken']);
-  const marked = token === undefined ? renamed : replaceProgressToken(renamed, seal(token));
-  return replaceId(marked, seal(id));
 }
 
 /** A task of another target is none of this one: its id stays as it is, and means nothing there. */

@@ -165,6 +165,9 @@ describe('questions of servers', () => {
     await waitFor('the question', () => asking.events.length > 0);
     const { id } = asking.events[0] as { id: string };
     assert.equal(typeof id, 'string');
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
+    targets['a']!.calls[0]!.say(cancelled);
+    assert.deepEqual(asking.events[1], { ...cancelled, params: { requestId: id } });
     const post = (to: string, body: object) => talk({ headers: ['Mcp-Session-Id', to], body }).done;
     const answer = { jsonrpc: '2.0', id, result: { roots: [] } };
     assert.equal((await post(other, answer)).status, 400);

@@ -36,13 +36,19 @@ const noSession = -32_000;
 const unknownSession = -32_001;
 
 export class FederatedCall implements UpstreamCall {
-  readonly #parts: FederatedCallParts;
+  readonly #parts: Omit<FederatedCallParts, 'read'>;
   readonly #answer: ClientAnswer;
+  /** Undefined once it has been handed on: a stream can last for hours. */
+  #read: ReadBody | undefined;
   #running: Running[] = [];
   #isAborted = false;
 
   constructor(parts: FederatedCallParts) {
-    this.#parts = parts;
+    const { read, ...others } = parts;
+    this.#parts = others;
+    this.#read = read;
+    // All that is needed of it is here.
+    parts.context.messages = undefined;
     this.#answer = new ClientAnswer(parts.events, parts.headers);
   }
 
@@ -57,6 +63,7 @@ export class FederatedCall implements UpstreamCall {
         if (found === undefined) throw new Error(`the federation ${backend} is not known`);
         return this.#serve(found);
       })
+      .then(() => void (this.#read = undefined))
       .catch((error: unknown) => this.#fail(error));
   }
 
@@ -102,7 +109,8 @@ export class FederatedCall implements UpstreamCall {
   // ---- who speaks
 
   #serve(federation: Federation): Promise<void> | undefined {
-    const { method, context, read, headers, host, federations } = this.#parts;
+    const { method, context, headers, host, federations } = this.#parts;
+    const read = this.#read;
     const { sealer } = federations;
     const place: SessionPlace = {
       sealer,
@@ -140,7 +148,7 @@ export class FederatedCall implements UpstreamCall {
     base: SpeakerBase,
     open: (speaker: Speaker, session: undefined) => Conversation,
   ): undefined {
-    const { read } = this.#parts;
+    const read = this.#read;
     if (read === undefined) {
       this.#note({ reason: 'method_not_allowed', detail: 'this protocol version has no GET and no DELETE' });
       this.#answer.respond(formatError(undefined, noSession, 'Method not allowed.'), 405, ['allow', 'POST']);
@@ -269,7 +277,7 @@ export class FederatedCall implements UpstreamCall {
   }
 
   #findId(): MessageId | undefined {
-    const { read } = this.#parts;
+    const read = this.#read;
     const first = read?.isBatch === false ? read.messages[0] : undefined;
     return first?.kind === 'request' ? first.id : undefined;
   }

@@ -5,8 +5,8 @@ import { listMerged } from '../merge-lists.ts';
 import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 
-/** All pages of all targets together. */
-const limitMs = 60_000;
+/** All pages of all targets together. A server that hangs is one that is missing. */
+const limitMs = 15_000;
 
 export function answerList(
   { federation, speaker, config, sealer, note }: Conversation,

@@ -3,9 +3,9 @@
 import { createBackoff, type Backoff } from '../../../../base/backoff.ts';
 import type { FederatedStream, Member } from '../federation.ts';
 import type { ListenFilter, TargetCall } from '../target.ts';
-import { passOn } from './ask-one.ts';
 import type { ClientAnswer } from './client-answer.ts';
 import type { Conversation, Running } from './federated-request.ts';
+import { passOn } from './pass-on.ts';
 
 /** What is open on behalf of one client. */
 export interface StreamParts {
