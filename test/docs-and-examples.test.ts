@@ -105,7 +105,7 @@ describe('README.md', () => {
 
   test('its policies fit the resources that run --target prints', async () => {
     const [, target] = /^npx mcp-gatehouse run --target (\S+) --print > gateway\.yaml$/m.exec(readme)!;
-    const short = buildShortForm({ target: target! });
+    const short = buildShortForm({ targets: [target!] });
     assert.ok(short.ok);
     const policies = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)![1]!;
     const file = join(scratch, 'readme-gateway.yaml');

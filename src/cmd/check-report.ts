@@ -13,7 +13,13 @@ import type { DescribedProtection } from '../gateway/admin/describe-protection.t
 import type { Compilation } from '../gateway/config/compile/compile.ts';
 import type { PickerConfig } from '../gateway/config/server-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { McpTransport, type Backend, type Upstream } from '../ir/gen/config_pb.ts';
+import {
+  McpTransport,
+  TargetFailureMode,
+  type Backend,
+  type FederatedTarget,
+  type Upstream,
+} from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
 import type { SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
@@ -124,6 +130,20 @@ export interface CheckedBackend {
   readonly endpoints: readonly string[];
   /** The endpoint picker of an InferencePool; null for other backends. */
   readonly picker: ExplainedPicker | null;
+  /** The servers of a federation, in the order of lists; null for other backends. */
+  readonly targets: readonly CheckedTarget[] | null;
+}
+
+/** One server of a federation. */
+export interface CheckedTarget {
+  readonly name: string;
+  /** What clients see: names begin with it and `_`, URIs with it and `+`. */
+  readonly prefix: string;
+  readonly transport: 'StreamableHTTP' | 'SSE';
+  readonly endpoints: readonly string[];
+  readonly failureMode: 'FailOpen' | 'FailClosed';
+  /** Why it cannot be used; null: it can. */
+  readonly problem: string | null;
 }
 
 /** A condition that is not as it should be. */
@@ -291,22 +311,39 @@ function describeBackend({ key, kind }: Backend, picker: PickerConfig | undefine
       const { targets } = kind.value;
       const transport = targets.some((target) => target.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
       const endpoints = targets.flatMap(({ upstream, path }) => listEndpoints(upstream, path));
-      return { backend: key, transport, endpoints, picker: null };
+      return { backend: key, transport, endpoints, picker: null, targets: null };
     }
     case 'federation': {
-      const servers = kind.value.targets.flatMap(({ server }) => (server === undefined ? [] : [server]));
-      const transport = servers.every((server) => server.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
-      const endpoints = servers.flatMap(({ upstream, path }) => listEndpoints(upstream, path));
-      return { backend: key, transport, endpoints, picker: null };
+      const targets = kind.value.targets.map(describeTarget);
+      // The gateway itself speaks Streamable HTTP for all of them.
+      const endpoints = targets.flatMap((target) => target.endpoints);
+      return { backend: key, transport: 'StreamableHTTP', endpoints, picker: null, targets };
     }
     case 'inference': {
       const described = picker === undefined ? null : describePicker(picker);
-      return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value.upstream, ''), picker: described };
+      return {
+        backend: key,
+        transport: 'HTTP',
+        endpoints: listEndpoints(kind.value.upstream, ''),
+        picker: described,
+        targets: null,
+      };
     }
     case 'http':
     case undefined:
-      return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value, ''), picker: null };
+      return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value, ''), picker: null, targets: null };
   }
+}
+
+function describeTarget({ server, prefix, failureMode, failure }: FederatedTarget): CheckedTarget {
+  return {
+    name: server?.name ?? '',
+    prefix,
+    transport: server?.transport === McpTransport.SSE ? 'SSE' : 'StreamableHTTP',
+    endpoints: listEndpoints(server?.upstream, server?.path ?? ''),
+    failureMode: failureMode === TargetFailureMode.FAIL_CLOSED ? 'FailClosed' : 'FailOpen',
+    problem: failure?.message ?? null,
+  };
 }
 
 function listEndpoints(upstream: Upstream | undefined, path: string): string[] {

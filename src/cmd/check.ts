@@ -53,8 +53,10 @@ With --json, every member is always there; what does not apply is null or empty:
               clientCertificate: the listener serves only clients whose certificate it validates
   access      {routes, open, publicAccess, closed}   how many routes there are, how many of them anybody may use, how many of those on purpose,
               and how many are closed because nothing protects them (--deny-unprotected)
-  backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
+  backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs},
+               targets: [{name, prefix, transport, endpoints, failureMode, problem}]}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
+              targets: the servers of a federation; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
   authentications  [{policy, mode, issuer, flow: {flow, reason}, whoGetsIn, resources: [{url, listener, backend, metadataUrls, callbackUrls}]}]
               flow is null when it depends on what the identity provider answers; whoGetsIn is null unless the flow is Issuer

@@ -5,6 +5,7 @@ import { formatPosition } from '../sources/files/problem-line.ts';
 import {
   type CheckedAuthentication,
   type CheckedBackend,
+  type CheckedTarget,
   type CheckedCondition,
   type CheckedGateway,
   type CheckedJwtAuthentication,
@@ -157,7 +158,12 @@ function formatDestination({ answers, backends, filters }: CheckedRoute): string
   return [...destinations, ...filters].join(', ') || 'answers 500: no backend';
 }
 
-function formatBackend({ backend, transport, endpoints, picker }: CheckedBackend): Cell[][] {
+function formatBackend({ backend, transport, endpoints, picker, targets }: CheckedBackend): Cell[][] {
+  if (targets !== null)
+    return [
+      [{ text: formatBackendName(backend) }, { text: 'MCP, federation' }, { text: describeCount(targets) }],
+      ...targets.map(formatTarget),
+    ];
   const row: Cell[] = [
     { text: formatBackendName(backend) },
     { text: { HTTP: 'HTTP', StreamableHTTP: 'MCP, Streamable HTTP', SSE: 'MCP, SSE' }[transport], color: 'dim' },
@@ -176,6 +182,19 @@ function formatBackend({ backend, transport, endpoints, picker }: CheckedBackend
       { text: formatPicker(picker), color: isReachable ? 'cyan' : missing },
     ],
   ];
+}
+
+function describeCount({ length }: readonly unknown[]): string {
+  return length === 1 ? '1 target' : `${length} targets, one server to clients`;
+}
+
+function formatTarget({ name, prefix, transport, endpoints, failureMode, problem }: CheckedTarget): Cell[] {
+  const names = { text: `  ${name}: ${prefix}_NAME, ${prefix}+URI` };
+  const protocol = { StreamableHTTP: 'Streamable HTTP', SSE: 'SSE' }[transport];
+  const mode: Cell = { text: `${protocol}, ${failureMode}`, color: 'dim' };
+  if (problem !== null) return [names, mode, { text: `counts as down: ${problem}`, color: 'red' }];
+  if (endpoints.length === 0) return [names, mode, { text: 'no endpoints: counts as down', color: 'red' }];
+  return [names, mode, { text: endpoints.join(', '), color: 'cyan' }];
 }
 
 function formatPolicy({ namespace, name, attachments }: CheckedPolicy): Cell[][] {

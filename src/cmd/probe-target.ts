@@ -1,6 +1,6 @@
 // Whether the server of `run --target` takes connections, asked once when the gateway serves: a developer who starts the gateway first should know.
 import type { LocalGuard } from '../base/local-guard.ts';
-import type { BackendConfig } from '../gateway/config/runtime-config.ts';
+import type { ServerConfig } from '../gateway/config/server-config.ts';
 import { createConnector } from '../gateway/forward/upstream/endpoint-connector.ts';
 import {
   classifyUpstreamError,
@@ -12,7 +12,7 @@ import { reasons } from '../gateway/http/reasons.ts';
 const defaultTimeoutMs = 5_000;
 
 /** Connects as the gateway does, and hangs up. One sentence when that fails; undefined: somebody answers. Never rejects. */
-export function probeTarget(target: string, backend: BackendConfig, guard: LocalGuard): Promise<string | undefined> {
+export function probeTarget(target: string, backend: ServerConfig, guard: LocalGuard): Promise<string | undefined> {
   const connectTimeoutMs = backend.connectTimeoutMs || defaultTimeoutMs;
   return new Promise((resolve) => {
     const [endpoint] = backend.endpoints;

@@ -28,10 +28,10 @@ export const signingKeyFileFlag = {
 const runFlagTable = defineFlags({
   file: { ...filesFlag, help: 'A file or folder with resources; may be given several times' },
   target: {
-    type: 'string',
+    type: 'strings',
     env: 'MCP_GATEHOUSE_TARGET',
-    placeholder: 'URL',
-    help: 'Short form for one MCP server: its URL',
+    placeholder: '[NAME=]URL',
+    help: 'Short form for one MCP server: its URL. Given several times, each with a name: all of them as one server, and names of tools begin with that of theirs',
   },
   port: { type: 'port', env: 'MCP_GATEHOUSE_PORT', help: 'With --target: the port to listen on (default 3000)' },
   transport: {
@@ -109,8 +109,8 @@ const runFlagTable = defineFlags({
 
 export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
   name: 'run',
-  summary: 'Serves MCP traffic, configured by files or, for one server, by --target.',
-  usage: '(-f PATH... | --target URL [--port N] [--issuer URL | --provider NAME]) [flags]',
+  summary: 'Serves MCP traffic, configured by files or, for one server or a few, by --target.',
+  usage: '(-f PATH... | --target [NAME=]URL... [--port N] [--issuer URL | --provider NAME]) [flags]',
   flags: runFlagTable,
   commonFlags: [
     'file',
@@ -129,6 +129,7 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
   positionals: 'file',
   examples: [
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp',
+    'mcp-gatehouse run --target tickets=http://127.0.0.1:3001/mcp --target crm=http://127.0.0.1:3002/mcp',
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --issuer https://idp.example.com/realms/mcp',
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --provider GitHub --client-id ID --client-secret-file PATH --allow org:acme',
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --print > gateway.yaml',

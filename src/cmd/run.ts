@@ -44,7 +44,7 @@ export const runCommand = defineCommand({
     const mistakes = findMistakes(values);
     if (mistakes.length > 0) return refuse(...mistakes);
     let source: ResourceSource;
-    if (values.target === undefined) {
+    if (values.target.length === 0) {
       source = new FilesSource({
         paths: values.file,
         environment: host.env,
@@ -54,7 +54,7 @@ export const runCommand = defineCommand({
     } else {
       const short = buildShortForm({
         ...values,
-        target: values.target,
+        targets: values.target,
         audiences: values.audience,
         requiredScopes: values.requiredScope,
         extraScopes: values.extraScope,
@@ -89,8 +89,7 @@ async function startProcess(
   movable: ReadonlySet<OwnPort>,
   source: ResourceSource,
 ): Promise<GatewayProcess> {
-  const otherwise =
-    values.target === undefined ? 'it starts' : 'flags say what is served; start it anew to change them';
+  const otherwise = values.target.length === 0 ? 'it starts' : 'flags say what is served; start it anew to change them';
   try {
     return await startGatewayProcess(values, host, { movablePorts: movable, acceptsTestIssuers: true, otherwise });
   } catch (error) {
@@ -215,20 +214,22 @@ async function serve(
   isServing = true;
   gateway.announceServing();
   if (translated !== first) applyLatest();
-  if (values.target !== undefined) void tellOfTarget(values.target, gateway, values);
+  if (values.target.length > 0) void tellOfTargets(values.target, gateway, values);
 }
 
-/** Says when nobody answers at the target. Nothing waits for it. */
-async function tellOfTarget(
-  target: string,
+/** Says when nobody answers at a target. Nothing waits for it. */
+async function tellOfTargets(
+  targets: readonly string[],
   { gateway, log, shutdown }: GatewayProcess,
   values: RunValues,
 ): Promise<void> {
   const [backend] = gateway.runtime.backends.values();
   if (backend === undefined) return;
   const { probeTarget } = await import('./probe-target.ts');
-  const problem = await probeTarget(target, backend, createLocalGuard(readLocalGuard(values)));
-  if (problem !== undefined && !shutdown.started) log.warn({}, problem);
+  const guard = createLocalGuard(readLocalGuard(values));
+  const servers = backend.federation?.targets.map((target) => target.backend) ?? [backend];
+  const problems = await Promise.all(servers.map((server, index) => probeTarget(targets[index] ?? '', server, guard)));
+  for (const problem of problems) if (problem !== undefined && !shutdown.started) log.warn({}, problem);
 }
 
 /** What SIGHUP asks for. Changes are followed anyway; this also takes those that nobody told the watchers about. */
@@ -272,10 +273,10 @@ const maxSecretBytes = 64 * 1024;
 /** Flags that do not go together. */
 function findMistakes(values: RunValues): string[] {
   const mistakes: string[] = [];
-  if (values.file.length === 0 && values.target === undefined)
+  if (values.file.length === 0 && values.target.length === 0)
     mistakes.push('say what to serve: -f PATH or --target URL');
-  if (values.file.length > 0 && values.target !== undefined) mistakes.push('use either -f or --target, not both');
-  if (values.target === undefined) {
+  if (values.file.length > 0 && values.target.length > 0) mistakes.push('use either -f or --target, not both');
+  if (values.target.length === 0) {
     if (values.print) mistakes.push('--print goes with --target: with -f the resources are in your files already');
     if (values.port !== undefined) mistakes.push('--port goes with --target: with -f the Gateways name their ports');
     if (values.transport !== undefined)
@@ -293,7 +294,7 @@ function findMistakes(values: RunValues): string[] {
       if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }
   }
-  if (values.target !== undefined && values.allowUnattached)
+  if (values.target.length > 0 && values.allowUnattached)
     mistakes.push('--allow-unattached goes with -f: the policy of --target is always attached');
   if (values.print && values.denyUnprotected)
     mistakes.push('--print prints resources, and --deny-unprotected is in none of them: give it to run -f instead');

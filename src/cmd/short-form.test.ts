@@ -7,8 +7,8 @@ import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { buildShortForm, printResources, type ShortFormOptions } from './short-form.ts';
 
-function build(target: string, options: Omit<ShortFormOptions, 'target'> = {}): object[] {
-  const short = buildShortForm({ target, ...options });
+function build(target: string, options: Omit<ShortFormOptions, 'targets'> = {}): object[] {
+  const short = buildShortForm({ targets: [target], ...options });
   assert.ok(short.ok, JSON.stringify(short));
   return short.resources;
 }
@@ -105,7 +105,7 @@ describe('buildShortForm', () => {
   ];
   for (const [target, message] of refusals) {
     test(`refuses ${JSON.stringify(target)}, and shows no secret`, () => {
-      const short = buildShortForm({ target });
+      const short = buildShortForm({ targets: [target] });
       assert.ok(!short.ok);
       assert.match(short.message, message);
       assert.doesNotMatch(short.message, /hunter2/);
@@ -114,10 +114,81 @@ describe('buildShortForm', () => {
 
   test('refuses a port that is none', () => {
     for (const port of [0, 65_536, 1.5, Number.NaN]) {
-      const short = buildShortForm({ target: 'http://127.0.0.1/mcp', port });
+      const short = buildShortForm({ targets: ['http://127.0.0.1/mcp'], port });
       assert.match(short.ok ? '' : short.message, /^--port must be between 1 and 65535/);
     }
   });
+});
+
+describe('buildShortForm with several servers', () => {
+  const tickets = 'tickets=http://127.0.0.1:3001/mcp';
+
+  function readBackend(...targets: string[]) {
+    const short = buildShortForm({ targets });
+    assert.ok(short.ok, JSON.stringify(short));
+    const { proxyBackends, httpRoutes } = createFixedSource(short.resources).resources.get();
+    const { mode, targets: built } = proxyBackends[0]!.spec.mcp;
+    const path = httpRoutes[0]!.spec.rules[0]!.matches[0]!.path;
+    return {
+      mode,
+      path: path?.value,
+      targets: built.map(({ name, static: at, tls }) => [name, at?.host, at?.path, tls?.sni]),
+    };
+  }
+
+  test('each has its own address and name; clients reach all of them at /mcp', () =>
+    assert.deepEqual(readBackend(tickets, 'crm=https://crm.example.com/v1'), {
+      mode: 'Auto',
+      path: '/mcp',
+      targets: [
+        ['tickets', '127.0.0.1', '/mcp', undefined],
+        ['crm', 'crm.example.com', '/v1', 'crm.example.com'],
+      ],
+    }));
+
+  test('one with a name is a federation, so that the next one renames nothing', () =>
+    assert.deepEqual(readBackend(tickets), {
+      mode: 'Federated',
+      path: '/mcp',
+      targets: [['tickets', '127.0.0.1', '/mcp', undefined]],
+    }));
+
+  test('the resources serve all of them', () => {
+    const short = buildShortForm({ targets: [tickets, 'crm=http://127.0.0.1:3002/mcp'] });
+    assert.ok(short.ok);
+    const { configuration } = translate(createFixedSource(short.resources).resources.get());
+    const { kind } = configuration.backends[0]!;
+    assert.deepEqual(kind.case === 'federation' && kind.value.targets.map(({ prefix }) => prefix), ['tickets', 'crm']);
+  });
+
+  const name =
+    '--target must have a name of at most 20 lower-case letters, digits and "-", which begins with a letter and does not end with "-", not';
+  for (const [targets, message] of [
+    [
+      [tickets, 'http://127.0.0.1:3002/mcp'],
+      '--target must have a name in front of its URL where there are several, such as tickets=http://127.0.0.1:3001/mcp; number 2 has none',
+    ],
+    [[tickets, 'tickets=http://127.0.0.1:3002/mcp'], '--target must have names that differ; two are called tickets'],
+    [['Crm=http://127.0.0.1:3002/mcp'], `${name} "Crm"`],
+    [['a_b=http://127.0.0.1:3002/mcp'], `${name} "a_b"`],
+    [['a.b=http://127.0.0.1:3002/mcp'], `${name} "a.b"`],
+    [['=http://127.0.0.1:3002/mcp'], `${name} ""`],
+    [['a-=http://127.0.0.1:3002/mcp'], `${name} "a-"`],
+    [
+      ['crm=127.0.0.1:3002/mcp'],
+      '--target must be a URL that begins with http:// or https://; did you mean http://127.0.0.1:3002/mcp ?',
+    ],
+    [['crm=http://127.0.0.1:3002/mcp?a=b'], '--target must have no query; only the path is passed on'],
+    [[], '--target is missing; use a URL such as http://127.0.0.1:3001/mcp'],
+    [
+      Array.from({ length: 129 }, (_, index) => `a${index}=http://127.0.0.1:3001/mcp`),
+      '--target cannot be served as it is (spec.mcp.targets of the ProxyBackend must have at most 128 entries, has 129); use a URL such as http://127.0.0.1:3001/mcp',
+    ],
+  ] as const)
+    test(`${targets.slice(0, 3).join(' ')}: ${message}`, () => {
+      const short = buildShortForm({ targets });
+      assert.equal(short.ok ? '' : short.message, message);
+    });
 });
 
 describe('buildShortForm with an identity provider', () => {
@@ -198,7 +269,7 @@ describe('buildShortForm with an identity provider', () => {
   ];
   for (const [options, message] of refusals) {
     test(`refuses ${JSON.stringify(options)}`, () => {
-      const short = buildShortForm({ target, issuer, ...options });
+      const short = buildShortForm({ targets: [target], issuer, ...options });
       assert.match(short.ok ? '' : short.message, message);
     });
   }
@@ -258,7 +329,7 @@ describe('buildShortForm with --provider Google, GitHub or GitLab', () => {
   ];
   for (const [options, message] of refusals) {
     test(`refuses ${JSON.stringify(options)}`, () => {
-      const short = buildShortForm({ target, ...github, ...options });
+      const short = buildShortForm({ targets: [target], ...github, ...options });
       assert.equal(short.ok ? '' : short.message, message);
     });
   }

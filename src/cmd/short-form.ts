@@ -1,4 +1,5 @@
-// `run --target URL [--issuer URL | --provider NAME]`: the resources that one MCP server behind a loopback listener stands for, and how they are printed.
+// `run --target [NAME=]URL... [--issuer URL | --provider NAME]`: the resources that one MCP server, or a few as one, behind a loopback listener stand for,
+// and how they are printed.
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { stringify } from 'yaml';
@@ -16,8 +17,8 @@ import { allowExamples, readAllow } from './allow-flag.ts';
 
 /** What was asked for on the command line. */
 export interface ShortFormOptions {
-  /** --target: the URL of the MCP server. */
-  readonly target: string;
+  /** --target: the URL of the MCP server; with names in front of them several servers. */
+  readonly targets: readonly string[];
   /** --port: where the gateway listens; 3000 when absent. */
   readonly port?: number | undefined;
   /** --transport: what the server speaks; Streamable HTTP when absent. */
@@ -45,35 +46,25 @@ type ShortForm = { readonly ok: true; readonly resources: object[] } | { readonl
 
 const defaultPort = 3000;
 const example = 'http://127.0.0.1:3001/mcp';
+const namedExample = `tickets=${example}`;
 const name = 'mcp';
 
 /**
- * Builds the resources: a Gateway on 127.0.0.1, an HTTPRoute for the target's path, a ProxyBackend with the target; with an issuer a
+ * Builds the resources: a Gateway on 127.0.0.1, an HTTPRoute for the target's path (for several /mcp), a ProxyBackend with the targets; with an issuer a
  * ProxyPolicy, and with a client's secret a Secret whose value is a reference to the file.
  */
 export function buildShortForm(options: ShortFormOptions): ShortForm {
   const { port = defaultPort, transport = 'streamable-http' } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     return refuse(`--port must be between 1 and 65535, not ${port}`);
-  const read = readTarget(options.target);
+  const read = readTargets(options.targets);
   if (!read.ok) return read;
-  const { url } = read;
+  const { targets } = read;
   const authentication = buildAuthentication(options);
   if (!authentication.ok) return authentication;
 
-  const isTls = url.protocol === 'https:';
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const upstream = {
-    name,
-    static: {
-      host,
-      port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
-      path: url.pathname,
-      protocol: transport === 'sse' ? 'SSE' : 'StreamableHTTP',
-    },
-    // A certificate can be asked for by name only; for an address the address itself is verified.
-    ...(isTls && { tls: isIP(host) === 0 ? { sni: host } : {} }),
-  };
+  const [first] = targets;
+  const isFederation = first.name !== undefined;
   const resources = [
     {
       apiVersion: 'gateway.networking.k8s.io/v1',
@@ -93,7 +84,8 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
         parentRefs: [{ name }],
         rules: [
           {
-            matches: [{ path: { type: 'PathPrefix', value: url.pathname } }],
+            // The paths of several servers may differ.
+            matches: [{ path: { type: 'PathPrefix', value: isFederation ? '/mcp' : first.url.pathname } }],
             backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name }],
           },
         ],
@@ -103,7 +95,13 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'ProxyBackend',
       metadata: { name },
-      spec: { mcp: { targets: [upstream] } },
+      spec: {
+        mcp: {
+          // With a name, one server is a federation as well: another one beside it renames nothing.
+          ...(isFederation && targets.length === 1 && { mode: 'Federated' }),
+          targets: targets.map((target) => buildTarget(target, transport)),
+        },
+      },
     },
   ];
   // A URL can hold what a resource cannot, such as a host with an underscore.
@@ -117,6 +115,22 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
     if (problem !== undefined) return refuse(problem);
   }
   return { ok: true, resources: [...resources, ...authentication.resources] };
+}
+
+function buildTarget({ name: own = name, url }: NamedTarget, transport: 'streamable-http' | 'sse'): object {
+  const isTls = url.protocol === 'https:';
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return {
+    name: own,
+    static: {
+      host,
+      port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+      path: url.pathname,
+      protocol: transport === 'sse' ? 'SSE' : 'StreamableHTTP',
+    },
+    // A certificate can be asked for by name only; for an address the address itself is verified.
+    ...(isTls && { tls: isIP(host) === 0 ? { sni: host } : {} }),
+  };
 }
 
 function findProblem(resource: object): string | undefined {
@@ -250,6 +264,40 @@ function findIssuerMistake({ issuer, provider, clientId, allow = [] }: ShortForm
 /** The resources as YAML that `-f` reads back. */
 export function printResources(resources: readonly object[]): string {
   return resources.map((resource) => stringify(resource, { lineWidth: 0 })).join('---\n');
+}
+
+interface NamedTarget {
+  /** Undefined: the one server of a gateway that is no federation. */
+  readonly name: string | undefined;
+  readonly url: URL;
+}
+
+type Targets =
+  | { readonly ok: true; readonly targets: readonly [NamedTarget, ...NamedTarget[]] }
+  | { readonly ok: false; readonly message: string };
+
+function readTargets(texts: readonly string[]): Targets {
+  const targets: NamedTarget[] = [];
+  for (const [index, text] of texts.entries()) {
+    const [, own, address = text] = /^([^=/:?#]*)=(.*)$/s.exec(text) ?? [];
+    if (own === undefined && texts.length > 1)
+      return refuse(
+        `--target must have a name in front of its URL where there are several, such as ${namedExample}; number ${index + 1} has none`,
+      );
+    if (own !== undefined && !/^[a-z](?:[a-z0-9-]{0,18}[a-z0-9])?$/.test(own))
+      return refuse(
+        `--target must have a name of at most 20 lower-case letters, digits and "-", which begins with a letter and does not end with "-", not ${JSON.stringify(own)}`,
+      );
+    if (own !== undefined && targets.some(({ name: other }) => other === own))
+      return refuse(`--target must have names that differ; two are called ${own}`);
+    const read = readTarget(address);
+    if (!read.ok) return read;
+    targets.push({ name: own, url: read.url });
+  }
+  const [first, ...rest] = targets;
+  return first === undefined
+    ? refuse(`--target is missing; use a URL such as ${example}`)
+    : { ok: true, targets: [first, ...rest] };
 }
 
 type Target = { readonly ok: true; readonly url: URL } | { readonly ok: false; readonly message: string };

@@ -33,7 +33,7 @@ async function writeFolder(t: TestContext, files: Readonly<Record<string, string
 }
 
 function printGoodResources(): string {
-  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp' });
+  const short = buildShortForm({ targets: ['http://127.0.0.1:3001/mcp'] });
   assert.ok(short.ok);
   return printResources(short.resources);
 }
@@ -123,6 +123,7 @@ describe('check', () => {
         transport: 'HTTP',
         endpoints: ['http://127.0.0.2:8000', 'http://127.0.0.2:8001'],
         picker: { endpoints: ['127.0.0.9:9002'], tls: 'unverified', failureMode: 'FailClose', timeoutMs: 10_000 },
+        targets: null,
       },
     );
     const others = JSON.parse((await runCheck(['--json', '-f', join(testdata, 'check.yaml')])).out) as CheckReport;

@@ -27,7 +27,7 @@ async function check(text: string, ...flags: string[]) {
 }
 
 function printGitHub(allow: readonly string[]): string {
-  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp', provider: 'GitHub', clientId: 'a', allow });
+  const short = buildShortForm({ targets: ['http://127.0.0.1:3001/mcp'], provider: 'GitHub', clientId: 'a', allow });
   assert.ok(short.ok);
   return printResources(short.resources);
 }

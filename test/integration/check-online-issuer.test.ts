@@ -23,7 +23,10 @@ async function check(t: TestContext, authentication: Authentication, ...flags: s
   t.after(() => rm(folder, { recursive: true, force: true }));
   const upstream = await startMcpUpstream();
   t.after(() => upstream.close());
-  const short = buildShortForm({ target: `http://127.0.0.1:${upstream.port}/mcp`, issuer: 'https://idp.example.com' });
+  const short = buildShortForm({
+    targets: [`http://127.0.0.1:${upstream.port}/mcp`],
+    issuer: 'https://idp.example.com',
+  });
   assert.ok(short.ok);
   const policy = short.resources.at(-1) as { spec: { backend: { mcp: { authentication: object } } } };
   policy.spec.backend.mcp.authentication = authentication;

@@ -31,7 +31,7 @@ interface Run {
 async function runCheck(t: TestContext, target: string, flags: readonly string[] = [], sse = false): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'check-servers-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const short = buildShortForm({ target, transport: sse ? 'sse' : 'streamable-http' });
+  const short = buildShortForm({ targets: [target], transport: sse ? 'sse' : 'streamable-http' });
   assert.ok(short.ok);
   await writeFile(join(folder, 'gateway.yaml'), printResources(short.resources));
   let out = '';

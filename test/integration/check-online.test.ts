@@ -27,7 +27,7 @@ async function runCheck(t: TestContext, authentication: Authentication, ...flags
   const upstream = await startMcpUpstream();
   t.after(() => upstream.close());
   const target = `http://127.0.0.1:${upstream.port}/mcp`;
-  const short = buildShortForm({ target, issuer: String(authentication['issuer']) });
+  const short = buildShortForm({ targets: [target], issuer: String(authentication['issuer']) });
   assert.ok(short.ok);
   const policy = short.resources.at(-1) as { spec: { backend: { mcp: { authentication: object } } } };
   policy.spec.backend.mcp.authentication = authentication;

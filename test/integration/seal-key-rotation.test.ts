@@ -162,7 +162,7 @@ describe('seal keys of a running gateway', () => {
 describe('a gateway that cannot have its keys does not start', () => {
   async function runWith(t: TestContext, file: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
     const folder = await makeFolder(t);
-    const short = buildShortForm({ target: 'http://127.0.0.1:9/mcp', port: 1, issuer: 'http://127.0.0.1:9' });
+    const short = buildShortForm({ targets: ['http://127.0.0.1:9/mcp'], port: 1, issuer: 'http://127.0.0.1:9' });
     assert.ok(short.ok);
     writeFileSync(join(folder, 'gateway.yaml'), printResources(short.resources));
     const ports = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];

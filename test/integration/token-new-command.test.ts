@@ -146,7 +146,7 @@ describe('token new', () => {
 describe('a test token', () => {
   test('is known to token inspect, and a warning of check', async (t) => {
     const folder = await makeFolder(t);
-    const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp' });
+    const short = buildShortForm({ targets: ['http://127.0.0.1:3001/mcp'] });
     assert.ok(short.ok);
     await writeFile(join(folder, 'gateway.yaml'), printResources(short.resources));
     const { out: token } = await makeRealToken('--policy-out', join(folder, 'test.yaml'));

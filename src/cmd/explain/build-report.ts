@@ -12,9 +12,11 @@ import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import { readPreflightMethod } from '../../gateway/http/preflight.ts';
 import type { RequestContext } from '../../gateway/request/request-context.ts';
 import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
+import type { ServerConfig } from '../../gateway/config/server-config.ts';
 import { describePicker } from '../describe-picker.ts';
 import type { SignatureNote } from './assumed-keys.ts';
 import type { Credential } from './credential.ts';
+import { explainFederation } from './explain-federation.ts';
 import type {
   ExplainedAnswer,
   ExplainedForward,
@@ -73,7 +75,7 @@ export function buildReport(input: ReportInput): ExplainReport {
     forward:
       forwarded === undefined || route === undefined || isDisguised(outcome)
         ? null
-        : describeForward(forwarded, context, route, choice),
+        : describeForward(forwarded, context, route, choice, request.message),
     items: null,
     notes: [...input.notes, ...listNotes(input)],
   };
@@ -151,6 +153,7 @@ function describeForward(
   { exchange }: RequestContext,
   route: RouteConfig,
   choice: WeightedBackendConfig | undefined,
+  message: ExplainedRequest['message'],
 ): ExplainedForward {
   const sent = pairHeaders(exchange.headers);
   const passed = pairHeaders(request.headers);
@@ -158,13 +161,18 @@ function describeForward(
   const after = new Set(passed.map(([name]) => name.toLowerCase()));
   const fresh = passed.filter(([name, value]) => !before.has(`${name.toLowerCase()}: ${value}`));
   const { backend } = plan;
-  const scheme = backend.tls === undefined ? 'http' : 'https';
-  const endpoints = backend.endpoints.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const federation = backend.federation === undefined ? null : explainFederation(backend.federation, message);
+  // The message goes to one target of a federation, or to all.
+  const servers = backend.federation?.targets
+    .filter(({ name }) => federation?.item === null || federation?.item.target === name)
+    .map((target) => target.backend) ?? [backend];
+  const endpoints = servers.flatMap(listEndpoints);
   const mirrors = [...route.filters.mirrors, ...(choice?.filters.mirrors ?? [])];
   return {
     backend: formatBackendName(backend.key),
     choices: route.backends.entries.map((each) => ({ backend: formatBackendName(each.backend), weight: each.weight })),
-    endpoints: (endpoint === undefined ? endpoints : [endpoint]).map((place) => `${scheme}://${place}`),
+    endpoints: endpoint === undefined ? endpoints : [`${backend.tls === undefined ? 'http' : 'https'}://${endpoint}`],
+    federation,
     picker: backend.picker === undefined ? null : describePicker(backend.picker),
     method: request.method,
     target: redactText(request.target),
@@ -179,6 +187,11 @@ function describeForward(
       numerator >= denominator ? formatBackendName(key) : `${formatBackendName(key)} (${numerator} of ${denominator})`,
     ),
   };
+}
+
+function listEndpoints({ endpoints, tls }: ServerConfig): string[] {
+  const scheme = tls === undefined ? 'http' : 'https';
+  return endpoints.map(({ host, port }) => `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`);
 }
 
 function pairHeaders(headers: RawHeaders): (readonly [string, string])[] {

@@ -175,6 +175,8 @@ export interface ExplainedForward {
   readonly endpoints: readonly string[];
   /** Who chooses among the endpoints of an InferencePool; null for other backends, and when not known. */
   readonly picker: ExplainedPicker | null;
+  /** In a federation: the server that gets the message, or all of them; null for other backends, and when not known. */
+  readonly federation: ExplainedFederation | null;
   readonly method: string;
   /** Path and query. */
   readonly target: string;
@@ -189,6 +191,20 @@ export interface ExplainedForward {
   readonly filtersAnswer: boolean;
   /** Backends that get a copy. */
   readonly mirrors: readonly string[];
+}
+
+/** What of a federation a message concerns. */
+export interface ExplainedFederation {
+  /** In the order of lists. */
+  readonly targets: readonly { readonly name: string; readonly prefix: string }[];
+  /** What the server calls the tool, prompt or resource; null: the message names none. */
+  readonly item: {
+    /** Null: the name leads to no target. */
+    readonly target: string | null;
+    readonly own: string | null;
+    /** Whether `include` and `exclude` of the target let it be served. */
+    readonly isServed: boolean;
+  } | null;
 }
 
 /** The endpoint picker of an InferencePool. It is not asked when a request is only explained. */

@@ -4,6 +4,7 @@ import { createPalette, escapeControls, type Palette } from '../../base/terminal
 import { isAuthenticationKind } from '../../ir/policy-kinds.ts';
 import { formatPicker } from '../describe-picker.ts';
 import { type Cell, formatTable } from '../format-check-report.ts';
+import { formatFederation } from './explain-federation.ts';
 import type {
   ExplainedAnswer,
   ExplainedForward,
@@ -188,13 +189,27 @@ function formatForward(
   message: ExplainReport['request']['message'],
   palette: Palette,
 ): string[] {
-  const { endpoints, picker, method, target, host, addedHeaders, removedHeaders, ownHeaders, choices, mirrors } =
-    forward;
+  const {
+    endpoints,
+    picker,
+    federation,
+    method,
+    target,
+    host,
+    addedHeaders,
+    removedHeaders,
+    ownHeaders,
+    choices,
+    mirrors,
+  } = forward;
   const lines: string[] = [];
   const several = endpoints.length > 1 ? `, or ${endpoints.slice(1).join(', ')}` : '';
   if (picker !== null) {
     lines.push(`${method} ${target}`, `endpoint picker ${formatPicker(picker)}`);
     lines.push(`it is not asked here; it chooses among ${endpoints.join(', ')}`);
+  } else if (federation !== null) {
+    lines.push(formatFederation(federation));
+    if (federation.item !== null && endpoints.length > 0) lines.push(`endpoint ${endpoints.join(', or ')}`);
   } else if (target !== '') lines.push(`${method} ${endpoints[0] ?? ''}${target}${several}`);
   else if (endpoints.length > 0) lines.push(`endpoint ${endpoints.join(', ')}`);
   if (host !== '') lines.push(`host: ${host}`);

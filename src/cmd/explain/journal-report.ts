@@ -58,6 +58,7 @@ export function buildJournalReport(request: JournaledRequest): ExplainReport {
             choices: [],
             endpoints: request.endpoint === null ? [] : [request.endpoint],
             picker: null,
+            federation: null,
             method: request.method,
             target: '',
             host: '',

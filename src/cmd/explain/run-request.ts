@@ -90,7 +90,8 @@ function prepareForward(
   const unsendable = findUnsendableHeader(plan.headers) ?? findUnsendableHeader(['host', plan.host]);
   if (unsendable !== undefined) return refuse('bad_request', `the value of ${unsendable} cannot be sent in a header`);
   const backend = upstreams.get(plan.backend.key);
-  if (backend === undefined || backend.endpoints.length === 0) return refuse('no_endpoints');
+  const isEmpty = backend?.config.federation === undefined && backend?.endpoints.length === 0;
+  if (backend === undefined || isEmpty) return refuse('no_endpoints');
   const routed = routeUpstreamRequest(context, plan, backend, randomBytes(32));
   if (routed.kind === 'refused')
     return refuse(routed.reason === 'session_gone' ? 'session_gone' : 'bad_request', routed.detail);

@@ -56,7 +56,7 @@ describe('a federation', () => {
         ['crm', 'crm', true, `${key}/targets/crm`],
       ],
     );
-    const [first, second] = config.federation!.targets;
+    const [first, second] = config.federation?.targets ?? [];
     assert.deepEqual(first?.backend.mcp, {
       target: 'tickets',
       path: '/mcp',
