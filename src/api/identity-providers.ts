@@ -74,20 +74,33 @@ export function findIssuer({ issuer, provider }: Pick<LoginFields, 'issuer' | 'p
   return issuer ?? rows.find(({ name }) => name === provider)?.issuer ?? '';
 }
 
-/** Identity providers where anybody can get an account, by host; `tenants`: only under these first segments of the path. */
+/** Tenants of Entra that everybody belongs to or can join; the last one is that of personal accounts. */
+const publicTenants = ['common', 'organizations', 'consumers', '9188040d-6c67-4c5b-b112-36a304b66dad'];
+
+/** Identity providers where anybody can get an account, by their hosts; `tenants`: only under these first segments of the path. */
 const publicHosts: readonly {
-  readonly host: string;
+  readonly hosts: readonly string[];
   readonly account: string;
   readonly tenants?: readonly string[];
 }[] = [
-  { host: 'accounts.google.com', account: 'a Google account' },
-  { host: 'github.com', account: 'a GitHub account' },
-  { host: 'gitlab.com', account: 'a GitLab account' },
+  { hosts: ['accounts.google.com'], account: 'a Google account' },
+  { hosts: ['github.com', 'www.github.com'], account: 'a GitHub account' },
+  { hosts: ['gitlab.com', 'www.gitlab.com'], account: 'a GitLab account' },
   {
-    host: 'login.microsoftonline.com',
+    // Those of other clouds, of version 1 and of former years lead to the same tenants.
+    hosts: [
+      'login.microsoftonline.com',
+      'login.microsoftonline.us',
+      'login.partner.microsoftonline.cn',
+      'login.chinacloudapi.cn',
+      'login.microsoft.com',
+      'login.windows.net',
+      'sts.chinacloudapi.cn',
+      'sts.microsoftonline.us',
+      'sts.windows.net',
+    ],
     account: 'a Microsoft account',
-    // The last one is the tenant of personal accounts.
-    tenants: ['common', 'organizations', 'consumers', '9188040d-6c67-4c5b-b112-36a304b66dad'],
+    tenants: publicTenants,
   },
 ];
 
@@ -96,10 +109,37 @@ export function findPublicAccount(login: Omit<LoginFields, 'flow'>): string | un
   // There is only one Google; others of the table are also run by companies for themselves.
   if (login.provider === 'Google') return 'a Google account';
   const urls = [findIssuer(login), login.endpoints?.authorization ?? ''].flatMap((text) => URL.parse(text) ?? []);
-  return publicHosts.find(({ host, tenants }) =>
-    urls.some(({ hostname, pathname }) => {
-      const isHost = hostname.replace(/\.$/, '') === host;
-      return isHost && (tenants === undefined || tenants.includes(pathname.split('/')[1]!.toLowerCase()));
-    }),
+  return publicHosts.find(({ hosts, tenants }) =>
+    urls.some(
+      ({ hostname, pathname }) =>
+        hosts.includes(hostname.replace(/\.$/, '')) &&
+        (tenants === undefined || tenants.includes(readTenant(pathname))),
+    ),
   )?.account;
+}
+
+/** What every token of the gateway has, whoever it is about. */
+const impersonalClaims: ReadonlySet<string> = new Set(['iss', 'aud', 'exp', 'iat', 'jti', 'client_id', 'scope', 'idp']);
+
+/** Whether an authentication by itself lets in only some of those who can log in. */
+export function saysWhoGetsIn(
+  authentication: Pick<LoginFields, 'flow' | 'provider'> & {
+    readonly identity?: { readonly allow?: unknown } | undefined;
+    readonly requiredClaims?: object | undefined;
+  },
+): boolean {
+  const { identity, requiredClaims = {} } = authentication;
+  if (identity?.allow !== undefined) return true;
+  const isPersonal = (name: string): boolean => !issuesTokens(authentication) || !impersonalClaims.has(name);
+  return Object.keys(requiredClaims).some(isPersonal);
+}
+
+/** The first segment of a path, as a server reads it. */
+function readTenant(pathname: string): string {
+  const tenant = pathname.split('/').find((segment) => segment !== '') ?? '';
+  try {
+    return decodeURIComponent(tenant).toLowerCase();
+  } catch {
+    return tenant.toLowerCase();
+  }
 }

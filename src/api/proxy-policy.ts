@@ -4,7 +4,7 @@ import { authorizationSchema } from './authorization.ts';
 import { boundedMapSchema } from './bounded-map.ts';
 import { oneOf, someOf, withRules, type CelRule } from './cel-rules.ts';
 import { corsSchema } from './cors.ts';
-import { findPublicAccount } from './identity-providers.ts';
+import { findPublicAccount, saysWhoGetsIn } from './identity-providers.ts';
 import { jwtAuthenticationSchema } from './jwt-authentication.ts';
 import {
   labelKeySchema,
@@ -113,8 +113,7 @@ function checkWhoGetsIn(
 ): void {
   if (authentication === undefined) return;
   const account = findPublicAccount(authentication);
-  if (account === undefined || authentication.identity?.allow !== undefined) return;
-  if (Object.keys(authentication.requiredClaims ?? {}).length > 0) return;
+  if (account === undefined || saysWhoGetsIn(authentication)) return;
   // Rules of other policies do not count: they can go away. A Deny rule names some of the many who get in.
   if (authorization?.policy !== undefined && authorization.action !== 'Deny') return;
   context.addIssue({

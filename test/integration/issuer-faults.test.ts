@@ -14,6 +14,15 @@ import { assertAccepted, assertError, likeGithub, likeProfile, startIssuerSite }
 
 const quick = Object.entries(wrongAnswers).filter(([name]) => name !== 'slow') as [string, WrongAnswer][];
 
+const html = { 'content-type': 'text/html' };
+/** Answers of something in front of the identity provider. */
+const foreign: [string, WrongAnswer][] = [
+  ['a redirect', { status: 302, headers: { location: 'https://maintenance.example.com/' } }],
+  ['a 403 page', { status: 403, headers: html, body: '<h1>Request blocked</h1>' }],
+  ['a 404 page', { status: 404, headers: html, body: '<h1>No such path</h1>' }],
+  ['an empty 400', { status: 400 }],
+];
+
 const startLate = (callback: string, metadataAnswer: WrongAnswer) =>
   startQuirky({ registration: 'none', idTokenHash: 'none', metadataAnswer }, { flow: 'Issuer' }, { callback });
 
@@ -86,7 +95,7 @@ describe('the page where people log in', () => {
 });
 
 describe('the code for tokens', () => {
-  for (const [name, wrong] of quick)
+  for (const [name, wrong] of [...quick, ...foreign])
     test(`${name}: 503, and the same code works later`, async () => {
       const { quirks } = site.idps.gitlab.quirky;
       const client = await site.prepare('gitlab');
@@ -185,7 +194,7 @@ describe('an ID token that cannot be trusted', () => {
 });
 
 describe('userinfo', () => {
-  for (const [name, wrong] of quick)
+  for (const [name, wrong] of [...quick, ...foreign.filter(([answer]) => answer !== 'an empty 400')])
     test(`${name}: 503; the code is used up, so another login is needed, and works`, async () => {
       const { quirks } = site.idps.gitlab.quirky;
       const client = await site.prepare('gitlab');
@@ -261,7 +270,7 @@ test('a GitHub App without a permission that the policy needs: the log has the w
 });
 
 describe('a refresh', () => {
-  for (const [name, wrong] of quick)
+  for (const [name, wrong] of [...quick, ...foreign])
     test(`${name} at the token endpoint: 503, and the same refresh token works later`, async () => {
       for (const idp of ['google', 'gitlab'] as const) {
         const client = await site.connect(idp);

@@ -159,6 +159,24 @@ describe('an answer that gets lost', () => {
     }
   });
 
+  test('without one all of them ask the identity provider; where its refresh tokens work once, one gets tokens', async () => {
+    // Like the real one, the stub of Google has its token endpoint at another host.
+    const servers = [sealed.idps.google.quirky.secondServer, sealed.idps.gitlab.server];
+    const countGrants = (): number =>
+      servers.flatMap(({ calls }) => calls).filter(({ form }) => form.get('grant_type') === 'refresh_token').length;
+    for (const name of ['google', 'gitlab'] as const) {
+      const client = await sealed.connect(name);
+      for (const server of servers) server.forget();
+      const answers = await Promise.all(Array.from({ length: 3 }, () => client.tryRefresh()));
+      assert.equal(countGrants(), 3);
+      const good = answers.filter(({ status }) => status === 200);
+      assert.equal(good.length, name === 'google' ? 3 : 1);
+      for (const answer of answers) if (answer.status !== 200) assertError(answer, 400, 'invalid_grant');
+      client.tokens = good[0]!.json() as unknown as typeof client.tokens;
+      assertAccepted(await client.post());
+    }
+  });
+
   test('of userinfo, after the refresh token of the identity provider was used: with a store the session goes on', async () => {
     const wrong = { status: 500 } as const;
     for (const site of [stored, sealed]) {

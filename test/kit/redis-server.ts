@@ -51,12 +51,14 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   // For the test's own commands, whatever the server asks of others.
   const ownPort = tls === undefined ? port : plainPort;
   let child: Child | undefined;
+  let current: Readonly<Record<string, string>> = {};
 
   const run = (...command: readonly string[]): Promise<string> => {
-    const password = options.settings?.['requirepass'];
+    const password = current['requirepass'];
     return sendCommands(ownPort, [...(password === undefined ? [] : [['AUTH', password]]), command]);
   };
   const start = async (more: Readonly<Record<string, string>> = {}): Promise<void> => {
+    current = { ...options.settings, ...more };
     const settings = {
       bind: '127.0.0.1',
       port: `${ownPort}`,
@@ -71,8 +73,7 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
         'tls-ca-cert-file': tls.certFile,
         'tls-auth-clients': 'no',
       }),
-      ...options.settings,
-      ...more,
+      ...current,
     };
     const started = startChild({
       command: program,

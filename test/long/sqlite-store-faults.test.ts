@@ -1,13 +1,16 @@
-// The SQLite store on a disk that is really full, and on one that is really read-only. Needs the right to mount a file system: root on Linux.
+// The SQLite store on a disk that is really full, also in the middle of a login, and on one that is really read-only. Needs the right to mount a file system: root on Linux.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expectValue } from '../../src/store/testing/store-contract.ts';
+import { BrowserAgent } from '../idp/browser-agent.ts';
+import { assertAccepted, assertError, likeProfile, startIssuerSite } from '../integration/issuer-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const longMs = 600_000;
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
@@ -51,6 +54,45 @@ test('a full disk: writes fail, reads go on, and it recovers', { skip }, async (
   expectValue(await store.put('new', 'x'.repeat(10_000), longMs));
   expectValue(await store.probe());
 });
+
+test(
+  'a disk that is full in the middle of a login: 503, and the same refresh token works later',
+  { skip },
+  async (t) => {
+    const folder = mountDisk(t, '1m');
+    const site = await startIssuerSite(
+      { gitlab: likeProfile('GitLab') },
+      { flags: ['--store', `sqlite:${join(folder, 'store.db')}`] },
+    );
+    t.after(() => site.close());
+    const client = await site.connect('gitlab');
+    const another = await site.prepare('gitlab');
+    const disk = openSync(join(folder, 'ballast'), 'w');
+    t.after(() => closeSync(disk));
+    assert.throws(() => {
+      for (;;) writeSync(disk, Buffer.alloc(4_096));
+    }, /ENOSPC/);
+    // Writes go on until the pages that SQLite has already are used up.
+    await waitFor('refreshes are refused', async () => {
+      const answer = await client.tryRefresh();
+      if (answer.status === 200) client.tokens = answer.json() as unknown as typeof client.tokens;
+      else assertError(answer, 503, 'temporarily_unavailable');
+      return answer.status !== 200;
+    });
+    await waitFor('logins are, too', async () => {
+      const { status } = await another.tryRedeem(await another.logIn(new BrowserAgent()));
+      return status === 503;
+    });
+    assertAccepted(await client.post());
+    ftruncateSync(disk, 0);
+    await another.redeem(await another.logIn(new BrowserAgent()));
+    await waitFor(
+      'the turn of the refresh that failed is over',
+      async () => (await client.tryRefresh()).status === 200,
+    );
+    assertAccepted(await another.post());
+  },
+);
 
 test('a disk that is read-only: refused at the start', { skip }, async (t) => {
   const folder = mountDisk(t, '8m');

@@ -28,7 +28,7 @@ export function openSessions(
     directory: {
       list: ({ subject, limit }) => listSessions(sessions, { subject, limit, nowMs: now() }),
       revoke: (id) => revokeSession(sessions, id),
-      revokeSubject: (subject) => revokeSubject(sessions, subject),
+      revokeSubject: (subject) => revokeSubject(sessions, subject, now()),
     },
     lifetimeMs: Math.max(...issuing.map(({ issuer }) => issuer?.lifetimeMs ?? 0)),
   };

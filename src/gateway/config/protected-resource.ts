@@ -1,6 +1,7 @@
 // Protected resources and their MCP authentication: compiled when the configuration changes, looked up per request.
 import type { McpAuthentication } from '../../ir/gen/config_pb.ts';
 import type { Sealer } from '../../base/sealed.ts';
+import type { Store } from '../../store/store.ts';
 import type { Idp } from './idp-connection.ts';
 import type { ProviderPreset } from './provider-preset.ts';
 import type { AccessTokens, TokenIssuer } from './token-issuer.ts';
@@ -19,6 +20,8 @@ export interface McpAuthenticationConfig {
   readonly issuer: TokenIssuer | undefined;
   /** Undefined: no seal key is configured; operations that need one fail closed with a reason. */
   readonly sealer: Sealer | undefined;
+  /** Registrations as all gateways with the same store count them; undefined: there is none, and each gateway counts by itself. */
+  readonly registrationCounts?: Pick<Store, 'count'> | undefined;
   /** Path of the configured resource URL in the form of ProtectedResource.path; undefined: resources are known by the paths of their routes. */
   readonly resourcePath: string | undefined;
   /** PEM, for every call to this IdP; undefined: the system's roots. */

@@ -1,6 +1,6 @@
 // backend.mcp.authentication of a ProxyPolicy: OAuth 2.0 in front of an MCP server.
 import { create } from '@bufbuild/protobuf';
-import { findIssuer, findPublicAccount, issuesTokens } from '../../api/identity-providers.ts';
+import { findIssuer, findPublicAccount, issuesTokens, saysWhoGetsIn } from '../../api/identity-providers.ts';
 import { discoveredJwks } from '../../api/json-web-key-set.ts';
 import type { McpAuthentication as McpAuthenticationSpec } from '../../api/mcp-authentication.ts';
 import {
@@ -67,8 +67,7 @@ export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authenti
 /** Where anybody has an account, and only the rules of the same policy say who gets in, they must be in force: the schema cannot see that. */
 function findLostRules(spec: McpAuthenticationSpec, { findFieldOwner }: FieldSurroundings): readonly string[] {
   const account = findPublicAccount(spec);
-  const saysWho = spec.identity?.allow !== undefined || Object.keys(spec.requiredClaims ?? {}).length > 0;
-  const owner = account === undefined || saysWho ? undefined : findFieldOwner('backend.mcp.authorization');
+  const owner = account === undefined || saysWhoGetsIn(spec) ? undefined : findFieldOwner('backend.mcp.authorization');
   if (owner === undefined) return [];
   return [
     `spec.backend.mcp.authentication: anybody with ${account} would get in, because the rules of ProxyPolicy ${owner} take precedence over those of this policy: set identity.allow or requiredClaims`,

@@ -4,6 +4,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Sealer } from '../../../base/sealed.ts';
+import { sealStore } from '../../../store/sealed-store.ts';
 import type { Store } from '../../../store/store.ts';
 import {
   LoginFlow,
@@ -51,7 +52,7 @@ interface RegistryOptions {
   readonly findPreset: (provider: string) => ProviderPreset | undefined;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
-  /** Keeps sessions of the flow Issuer; undefined: there is none, and they travel with clients. */
+  /** Keeps sessions of the flow Issuer, and counts registrations; undefined: there is none, and sessions travel with clients. */
   readonly store?: Store | undefined;
   /** In place of createIssuedTokens, where requests are only explained. */
   readonly createIssuedTokens?: typeof createIssuedTokens;
@@ -110,6 +111,7 @@ export class AuthenticationRegistry {
           tokens: issuer === undefined ? idp : this.#createTokens(input, signingKeys),
           issuer,
           sealer,
+          registrationCounts: shareRegistrationCounts(this.#options.store, sealer),
           resourcePath: readResourcePath(message.resource),
           ...secrets,
         },
@@ -185,6 +187,12 @@ export class AuthenticationRegistry {
     if (keys.length === 0) return undefined;
     return this.#sealers.acquire(keys.map(describeBytes), () => this.#options.createSealer(keys));
   }
+}
+
+/** The workers of one machine count together without a store, and a write to a file would hold all of them up. */
+function shareRegistrationCounts(store: Store | undefined, sealer: Sealer | undefined) {
+  if (store?.reach !== 'shared' || sealer === undefined) return undefined;
+  return sealStore(store, sealer, 'registrations');
 }
 
 /** New keys make a new configuration; the secret parts need not be in it. */

@@ -45,7 +45,7 @@ export function createLimiters(): (idp: Idp) => AddressLimiter {
 }
 
 /** IPv6 addresses are grouped by /64: a customer can choose any address within one. */
-function groupAddress(address: string): string {
+export function groupAddress(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (isIPv4(plain) || !isIPv6(plain)) return plain;
   const groups = (URL.parse(`http://[${plain.split('%', 1)[0]!}]`)?.hostname ?? plain).slice(1, -1).split('::');

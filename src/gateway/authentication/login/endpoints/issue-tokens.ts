@@ -18,7 +18,7 @@ import { type DescribedClient, type KnownClient, recallClient } from '../clients
 import { findSharedClient } from '../clients/shared-registration.ts';
 import { findCredential } from '../identity/refresh-credential.ts';
 import { type IdentityOutcome, resolveIdentity } from '../identity/resolve-identity.ts';
-import { type IdpTokenOutcome, requestIdpTokens } from '../idp/idp-token-request.ts';
+import { defaultRetrySeconds, type IdpTokenOutcome, requestIdpTokens } from '../idp/idp-token-request.ts';
 import { createClaims, signToken } from '../issuer/sign-token.ts';
 import type { OAuthAnswer } from '../oauth-endpoint.ts';
 import { joinScopes, splitScope } from '../request-parameters.ts';
@@ -285,13 +285,21 @@ function describeIdpOutcome(
   outcome: Exclude<IdpTokenOutcome, { readonly kind: 'tokens' }>,
 ): TokenError {
   if (outcome.kind === 'unavailable') return describeUnavailable(outcome.detail, outcome.retryAfterSeconds);
-  const { error, status } = outcome;
-  if (error !== undefined && transientErrors.has(error))
-    return describeUnavailable(`the token endpoint of the identity provider answered ${status} ${error}`, 5);
+  const { error, status, isForeign = false } = outcome;
+  // Without an error of OAuth only an answer in JSON, with the status of a refusal, is one.
+  const isRefusal = error === undefined ? !isForeign && refusals.has(status) : !transientErrors.has(error);
+  if (!isRefusal)
+    return describeUnavailable(
+      `the token endpoint of the identity provider answered ${status} ${error ?? 'without an OAuth error'}`,
+      defaultRetrySeconds,
+    );
   const refused = describeRefusal(outcome, grantType, 'shared');
   // Clients can do nothing about what the IdP objects to in a request of the gateway's; a new login may help.
   return refused.status === undefined ? { ...refused, error: 'invalid_grant' } : refused;
 }
+
+/** RFC 6749 5.2, and what identity providers take for it. Others come from a path that is not there, or from maintenance. */
+const refusals: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /** Of an endpoint that cannot answer at the moment, whatever status it has. */
 const transientErrors: ReadonlySet<string> = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedRequest } from '../../../../base/fetch-json.ts';
 import { createLog, type Log } from '../../../../base/log.ts';
+import { createMemoryStore } from '../../../../store/memory-store.ts';
+import type { Store } from '../../../../store/store.ts';
 import { RegistrationMode } from '../../../../ir/gen/config_pb.ts';
 import { openClient } from '../state/client-envelope.ts';
 import { entra } from '../idp/entra.ts';
@@ -30,6 +32,7 @@ interface Setup extends BrokerOptions {
   readonly initialAccessToken?: string;
   readonly clientCredentialsSecret?: string;
   readonly log?: Log;
+  readonly registrationCounts?: Pick<Store, 'count'>;
 }
 
 /** Registers at an IdP that answers so. */
@@ -55,8 +58,11 @@ class Registrar {
       getFlow: () => ({ flow: setup.flow ?? ('Broker' as const), reason: 'test' }),
       ...(setup.log !== undefined && { log: setup.log }),
     };
-    const { initialAccessToken, clientCredentialsSecret } = setup;
-    const own = { ...resource, config: { ...config, idp, initialAccessToken, clientCredentialsSecret } };
+    const { initialAccessToken, clientCredentialsSecret, registrationCounts } = setup;
+    const own = {
+      ...resource,
+      config: { ...config, idp, initialAccessToken, clientCredentialsSecret, registrationCounts },
+    };
     this.#request = (body) => ({ ...this.broker.request(registerEndpoint, { body }), resource: own });
   }
 
@@ -313,6 +319,53 @@ describe('what goes wrong', () => {
     assert.equal(registrar.asked.length, 1);
     registrar.broker.nowMs += 30_000;
     assert.equal((await registrar.post()).status, 201);
+  });
+
+  describe('too often at several gateways with one store', () => {
+    const store = (nowMs: () => number): { counts: Pick<Store, 'count'>; keys: string[]; isDown: boolean } => {
+      const memory = createMemoryStore({ now: nowMs });
+      const state = {
+        keys: [] as string[],
+        isDown: false,
+        counts: {
+          count(key: string, windowMs: number) {
+            state.keys.push(key);
+            return state.isDown ? Promise.resolve({ ok: false as const, detail: 'down' }) : memory.count(key, windowMs);
+          },
+        },
+      };
+      return state;
+    };
+
+    test('429 wherever the next one comes, until the minute is over', async () => {
+      let nowMs = 600_000 + 15_000;
+      const shared = store(() => nowMs);
+      const setup: Setup = { registration: { perMinute: 2 }, registrationCounts: shared.counts };
+      const one = new Registrar(setup);
+      const two = new Registrar(setup);
+      const setClocks = (): void => [one, two].forEach(({ broker }) => (broker.nowMs = nowMs));
+      setClocks();
+      assert.equal((await one.post()).status, 201);
+      assert.equal((await two.post()).status, 201);
+      const answer = await two.post();
+      assert.deepEqual([answer.status, listHeaders(answer, 'retry-after')], [429, ['45']]);
+      assert.equal((await one.post()).status, 429);
+      assert.equal(new Set(shared.keys).size, 1);
+      nowMs = 660_000;
+      setClocks();
+      assert.equal((await one.post()).status, 201);
+      assert.equal((await two.post()).status, 201);
+    });
+
+    test('a store that does not answer keeps nobody from registering, and each gateway limits for itself', async () => {
+      const shared = store(() => 0);
+      shared.isDown = true;
+      const registrar = new Registrar({ registration: { perMinute: 2 }, registrationCounts: shared.counts });
+      assert.equal((await registrar.post()).status, 201);
+      assert.equal((await registrar.post()).status, 201);
+      assert.equal((await registrar.post()).status, 429);
+      assert.equal(shared.keys.length, 2, 'whoever is over the limit does not reach the store');
+    });
   });
 });
 

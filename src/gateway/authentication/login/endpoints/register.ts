@@ -21,7 +21,7 @@ import {
 import { registerBrokeredClient, registerOwnClient } from '../clients/register-at-idp.ts';
 import type { RegistrationFailure } from '../idp/registration-attempt.ts';
 import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
-import { createLimiters } from '../clients/address-limiter.ts';
+import { takeRegistrationTurn } from '../clients/registration-limit.ts';
 import { registerShared } from '../clients/shared-registration.ts';
 
 const retrySeconds = 10;
@@ -37,18 +37,6 @@ export const registerEndpoint: OAuthEndpoint = {
   handle: register,
 };
 
-/** One per connection to an IdP: survives configuration changes that do not concern it. */
-const findLimiter = createLimiters();
-
-function takeRegistration(
-  { context, resource: { config }, now }: OAuthRequest,
-  perMinute: number,
-): number | Promise<number> {
-  const { address } = context.client;
-  if (config.idp.shared !== undefined) return config.idp.shared.takeRegistration(address, perMinute);
-  return findLimiter(config.idp).take(address, perMinute, now());
-}
-
 async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   const { config } = request.resource;
   // Messages have one, or compile-authentication.ts refuses them.
@@ -56,7 +44,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
 
   // 1. The rate limit.
   const perMinute = registration.perMinute;
-  const waitSeconds = await takeRegistration(request, perMinute);
+  const waitSeconds = await takeRegistrationTurn(request, perMinute);
   if (waitSeconds > 0)
     return refuse(request, 'registration_limited', {
       error: 'too_many_requests',

@@ -67,6 +67,20 @@ describe('an identity provider that cannot answer is no reason to end a session:
       assert.equal((await ask(answerText(body))).kind, 'unavailable');
     });
 
+  test('400 or 403 with a page', async () => {
+    const page = (status: number): FetchOutcome => ({
+      ok: true,
+      status,
+      headers: new Map([['content-type', 'text/html']]),
+      body: '<html>',
+    });
+    for (const status of [400, 403]) {
+      assert.equal((await ask(page(status))).kind, 'unavailable');
+      assert.equal((await ask(answerJson({}, status))).kind, 'refused');
+    }
+    assert.equal((await ask(page(401))).kind, 'refused');
+  });
+
   test('200 with a page', async () => {
     const outcome = await ask(answerText('<html>', 'text/html; charset=utf-8'));
     assert.match(

@@ -70,7 +70,9 @@ async function fetchJson({ config, accessToken }: UserinfoCall, url: string): Pr
   const { status, headers, body } = fetched;
   const said = hideSecrets(readProblem(body), [accessToken]);
   if (isDown(preset, status)) return deferIdentity(`${nameOf(url)} answers ${status}${said}`, readRetryAfter(headers));
-  if (status === 400 || status === 401 || status === 403)
+  // A page comes from something in front of the identity provider.
+  const isPage = readMediaType(headers) === 'text/html';
+  if (status === 401 || ((status === 400 || status === 403) && !isPage))
     return refuseIdentity(`${nameOf(url)} does not accept the access token: it answers ${status}${said}`);
   if (status === 404) return { kind: 'absent' };
   if (status !== 200) return defer(url, `answers ${status}${said}`);

@@ -56,3 +56,16 @@ test('GitHub: 403 is a limit; elsewhere it is a refusal', async () => {
   assert.equal((await ask(answerJson({}, 403), standardPreset)).kind, 'refused');
   for (const status of [408, 429, 500, 503]) assert.equal((await ask(answerJson({}, status))).kind, 'unavailable');
 });
+
+test('what is no answer of OAuth is marked: a redirect, a page, nothing', async () => {
+  const isForeign = async (answer: FetchOutcome): Promise<boolean> => {
+    const outcome = await ask(answer, standardPreset);
+    return outcome.kind === 'refused' && outcome.isForeign === true;
+  };
+  const page = { ok: true, status: 404, headers: new Map(), body: '<h1>Not here</h1>' } as const;
+  assert.equal(await isForeign(page), true);
+  assert.equal(await isForeign({ ...page, status: 400, body: '' }), true);
+  assert.equal(await isForeign({ ok: false, code: 'redirect', message: 'a redirect' }), true);
+  assert.equal(await isForeign(answerJson({ message: 'no' }, 400)), false);
+  assert.equal(await isForeign(answerJson({ error: 'invalid_grant' }, 400)), false);
+});

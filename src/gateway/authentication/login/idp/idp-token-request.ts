@@ -17,6 +17,8 @@ export type IdpTokenOutcome =
       readonly status: number;
       readonly error: string | undefined;
       readonly description: string | undefined;
+      /** A redirect, a page, nothing: perhaps the answer of something in front of the IdP. */
+      readonly isForeign?: true;
     }
   /** The IdP is unavailable; the grant may still be valid. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterSeconds: number };
@@ -59,7 +61,8 @@ export async function requestIdpTokens(
   });
   if (!fetched.ok) {
     // Some IdPs answer an expired login with their login page.
-    if (fetched.code === 'redirect') return { kind: 'refused', status: 302, error: undefined, description: undefined };
+    if (fetched.code === 'redirect')
+      return { kind: 'refused', status: 302, error: undefined, description: undefined, isForeign: true };
     return unavailable(`${fetched.code}: ${fetched.message}`, defaultRetrySeconds);
   }
   const outcome = readAnswer(config.preset, fetched.status, fetched.headers, fetched.body);
@@ -144,7 +147,8 @@ function readAnswer(
     if (typeof error !== 'string')
       return unavailable(`the token endpoint answered ${status} without an access token`, defaultRetrySeconds);
   }
-  if (typeof error !== 'string') return { kind: 'refused', status, error: undefined, description };
+  if (typeof error !== 'string')
+    return { kind: 'refused', status, error: undefined, description, ...(!read.ok && { isForeign: true }) };
   const meaning = findMeaning(preset.tokenErrors, error);
   if (meaning === undefined) return { kind: 'refused', status, error, description };
   // The operator finds the provider's own code in its documentation.

@@ -1,4 +1,4 @@
-// Families in a store: a login and everything that continues it. One entry per family, and two indexes: by subject, and by the time of the login.
+// Families in a store: a login and everything that continues it. One entry per family, and two indexes by the time when it ends: of its subject, and of everybody.
 import type { Store, StoreResult } from '../../../../../store/store.ts';
 import type { Grant } from '../../../../config/grants.ts';
 import { formatPersonSubject } from '../../identity/format-subject.ts';
@@ -17,9 +17,6 @@ export interface Family {
 export interface ReadFamily extends Family {
   readonly text: string;
 }
-
-/** After its last addition an index ends. Longer than any refresh lifetime: a short one of another policy must not end it early. */
-const indexLifetimeMs = 366 * 24 * 3_600_000;
 
 /** Part of every entry, so that a later version of this program can tell. */
 const version = 1;
@@ -53,6 +50,7 @@ export async function beginFamily(store: Store, family: Family, nowMs: number): 
   const lifetimeMs = Math.max(1, grant.expiresAtMs - nowMs);
   const written = await store.put(formatFamilyKey(grant.family), formatFamily(family), lifetimeMs);
   if (!written.ok) return written;
+  const indexLifetimeMs = Math.max(1, findPeriodEnd(grant.expiresAtMs) - nowMs) + clockDifferenceMs;
   for (const key of listIndexes(grant)) {
     const added = await store.addMember(key, grant.family, indexLifetimeMs);
     if (added.ok) continue;
@@ -71,19 +69,33 @@ export async function endFamily(store: Store, id: string): Promise<StoreResult<b
   return { ok: true, value: taken.value !== undefined };
 }
 
-/** The families of a subject (`sub` of issued tokens). */
-export function formatSubjectKey(subject: string): string {
-  return `families of ${subject}`;
-}
-
-/** Logins of so many days have an index together: it ends some time after the last of them. */
+/** Families that end within so many days have an index together, and it ends when the last of them can: it never has more than those. */
 const periodMs = 30 * 24 * 3_600_000;
+/** Of gateways with the same store. */
+const clockDifferenceMs = 3_600_000;
+/** No refresh lifetime is longer. */
+const longestLifetimeMs = 366 * 24 * 3_600_000;
 
-/** The families whose login was at that time. */
-export function formatPeriodKey(atMs: number, periodsBefore = 0): string {
-  return `families from ${Math.floor(atMs / periodMs) - periodsBefore}`;
+/** The indexes of all families that have not ended: of everybody, or of a subject (`sub` of issued tokens). */
+export function listIndexKeys(nowMs: number, subject?: string): readonly string[] {
+  const first = findPeriod(nowMs - clockDifferenceMs);
+  const count = findPeriod(nowMs + longestLifetimeMs) - first + 1;
+  return Array.from({ length: count }, (_, after) => formatIndexKey(first + after, subject));
 }
 
-function listIndexes({ idp, subject, startedAtMs }: Grant): readonly string[] {
-  return [formatSubjectKey(formatPersonSubject(idp, subject)), formatPeriodKey(startedAtMs)];
+function listIndexes({ idp, subject, expiresAtMs }: Grant): readonly string[] {
+  const period = findPeriod(expiresAtMs);
+  return [formatIndexKey(period, formatPersonSubject(idp, subject)), formatIndexKey(period)];
+}
+
+function formatIndexKey(period: number, subject?: string): string {
+  return subject === undefined ? `families until ${period}` : `families until ${period} of ${subject}`;
+}
+
+function findPeriod(atMs: number): number {
+  return Math.floor(atMs / periodMs);
+}
+
+function findPeriodEnd(atMs: number): number {
+  return (findPeriod(atMs) + 1) * periodMs;
 }

@@ -4,7 +4,7 @@ import type { Store, StoreResult } from '../../../../../store/store.ts';
 import type { ListedSession } from '../../../../config/grants.ts';
 import { formatPersonSubject } from '../../identity/format-subject.ts';
 import { sealStore } from '../../../../../store/sealed-store.ts';
-import { endFamily, formatPeriodKey, formatSubjectKey, readFamily } from './families.ts';
+import { endFamily, listIndexKeys, readFamily } from './families.ts';
 
 /** The part of a store that has the sessions, sealed as gateways do it. All functions here take this part. */
 export function findSessions(store: Store, sealer: Sealer): Store {
@@ -18,18 +18,11 @@ interface SessionQuery {
   readonly nowMs: number;
 }
 
-/** How far back logins are looked for, in periods of 30 days: longer than any refresh lifetime. */
-const periods = 14;
-
 /** The newest sessions first. Families that have expired leave the indexes here. */
 export async function listSessions(store: Store, query: SessionQuery): Promise<StoreResult<readonly ListedSession[]>> {
   const { subject, nowMs, limit } = query;
-  const keys =
-    subject === undefined
-      ? Array.from({ length: periods }, (_, before) => formatPeriodKey(nowMs, before))
-      : [formatSubjectKey(subject)];
   const sessions: ListedSession[] = [];
-  for (const key of keys) {
+  for (const key of listIndexKeys(nowMs, subject)) {
     const members = await store.listMembers(key, Math.max(limit, minListed));
     if (!members.ok) return members;
     for (const id of members.value) {
@@ -58,18 +51,20 @@ export function revokeSession(store: Store, id: string): Promise<StoreResult<boo
 }
 
 /** Ends all sessions of a subject (`sub` of issued tokens); the value is their number. */
-export async function revokeSubject(store: Store, subject: string): Promise<StoreResult<number>> {
+export async function revokeSubject(store: Store, subject: string, nowMs: number): Promise<StoreResult<number>> {
   let ended = 0;
-  for (;;) {
-    const members = await store.listMembers(formatSubjectKey(subject), minListed);
-    if (!members.ok) return members;
-    for (const id of members.value) {
-      const revoked = await endFamily(store, id);
-      if (!revoked.ok) return revoked;
-      if (revoked.value) ended += 1;
-      const removed = await store.removeMember(formatSubjectKey(subject), id);
-      if (!removed.ok) return removed;
+  for (const key of listIndexKeys(nowMs, subject))
+    for (;;) {
+      const members = await store.listMembers(key, minListed);
+      if (!members.ok) return members;
+      for (const id of members.value) {
+        const revoked = await endFamily(store, id);
+        if (!revoked.ok) return revoked;
+        if (revoked.value) ended += 1;
+        const removed = await store.removeMember(key, id);
+        if (!removed.ok) return removed;
+      }
+      if (members.value.length < minListed) break;
     }
-    if (members.value.length < minListed) return { ok: true, value: ended };
-  }
+  return { ok: true, value: ended };
 }

@@ -6,6 +6,7 @@ import { createMemoryStore } from '../../../../../store/memory-store.ts';
 import type { Store } from '../../../../../store/store.ts';
 import type { Grant, Grants, PresentedGrant } from '../../../../config/grants.ts';
 import { createSealedGrants } from './sealed-grants.ts';
+import { listIndexKeys } from './families.ts';
 import { listSessions, revokeSession, revokeSubject } from './sessions.ts';
 import { createStoredGrants } from './stored-grants.ts';
 
@@ -163,15 +164,38 @@ describe('grants in a store', () => {
   });
 
   test('a process that died in its turn holds up the family for 30 s at most, and nobody waits longer than 10 s', async () => {
-    const { grants, begin, clock } = setUp();
+    const { grants, begin, clock, store, sealer } = setUp();
     const token = await begin();
-    turnOf(await grants.present(token, presenter));
+    // It does nothing any more.
+    const dying = createStoredGrants({ store, sealer, clock: { now: () => clock.now(), setTimer: () => () => {} } });
+    turnOf(await dying.present(token, presenter));
     const waiting = grants.present(token, presenter);
     await clock.advance(0);
     await clock.advance(10_200);
     const gaveUp = await waiting;
     assert.equal(gaveUp.kind, 'unavailable');
     await clock.advance(20_000);
+    turnOf(await grants.present(token, presenter));
+  });
+
+  test('a refresh that takes long keeps its turn: a second one would present what the identity provider has replaced', async () => {
+    const { grants, begin, clock } = setUp();
+    const token = await begin();
+    const slow = turnOf(await grants.present(token, presenter));
+    for (let seconds = 0; seconds < 75; seconds += 5) await clock.advance(5_000);
+    const waiting = grants.present(token, presenter);
+    await clock.advance(0);
+    await clock.advance(10_200);
+    assert.equal((await waiting).kind, 'unavailable');
+    assert.equal((await slow.turn.finish(slow.grant, { access_token: 'at' })).ok, true);
+    assert.equal((await grants.present(token, presenter)).kind, 'repeated');
+  });
+
+  test('and one that never ends does not keep it for ever', async () => {
+    const { grants, begin, clock } = setUp();
+    const token = await begin();
+    turnOf(await grants.present(token, presenter));
+    for (let seconds = 0; seconds < 150; seconds += 5) await clock.advance(5_000);
     turnOf(await grants.present(token, presenter));
   });
 
@@ -306,8 +330,32 @@ describe('sessions', () => {
     assert.equal(listed.ok && listed.value.length, 1);
   });
 
+  test('whose time is over leave nothing in the store, whether anybody lists them or not', async () => {
+    const { store, begin, clock } = setUp();
+    const months = Array.from({ length: 12 }, (_, month) => clock.now() + month * 30 * 86_400_000);
+    const findAll = async (): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for (const atMs of months)
+        for (const subject of [undefined, alice])
+          for (const key of listIndexKeys(atMs, subject)) {
+            const members = await store.listMembers(key, 1_000);
+            assert.ok(members.ok);
+            found.push(...members.value);
+          }
+      return [...new Set(found)].toSorted();
+    };
+    for (const [month, atMs] of months.entries()) {
+      clock.leap(atMs - clock.now());
+      for (const each of ['a', 'b']) await begin({ family: `${each}${month}`, expiresAtMs: clock.now() + 3_600_000 });
+    }
+    const last = await findAll();
+    assert.ok(last.includes('a11') && last.includes('b11') && last.length <= 4, last.join());
+    clock.leap(31 * 86_400_000);
+    assert.deepEqual(await findAll(), []);
+  });
+
   test('end by id and by subject', async () => {
-    const { store, begin, grants } = setUp();
+    const { store, begin, grants, clock } = setUp();
     const [one, two, three] = [
       await begin({ family: 'a' }),
       await begin({ family: 'b' }),
@@ -315,7 +363,7 @@ describe('sessions', () => {
     ];
     assert.deepEqual(await revokeSession(store, 'a'), { ok: true, value: true });
     assert.deepEqual(await revokeSession(store, 'a'), { ok: true, value: false });
-    assert.deepEqual(await revokeSubject(store, alice), { ok: true, value: 1 });
+    assert.deepEqual(await revokeSubject(store, alice, clock.now()), { ok: true, value: 1 });
     for (const token of [one, two]) assert.equal((await grants.present(token, presenter)).kind, 'refused');
     turnOf(await grants.present(three, presenter));
   });
@@ -325,8 +373,8 @@ describe('sessions', () => {
     await begin();
     for (const method of ['listMembers', 'get'] as const)
       assert.equal((await fail(method, () => listSessions(store, { limit: 10, nowMs: clock.now() }))).ok, false);
-    assert.equal((await fail('listMembers', () => revokeSubject(store, alice))).ok, false);
-    assert.equal((await fail('take', () => revokeSubject(store, alice))).ok, false);
+    assert.equal((await fail('listMembers', () => revokeSubject(store, alice, clock.now()))).ok, false);
+    assert.equal((await fail('take', () => revokeSubject(store, alice, clock.now()))).ok, false);
   });
 });
 

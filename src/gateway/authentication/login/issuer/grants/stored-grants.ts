@@ -17,8 +17,14 @@ import {
 
 const purpose = 'stored-refresh';
 
-/** A refresh may ask the identity provider several questions. When its process dies, the family can be refreshed again after this time. */
+/** When the process of a refresh dies, the family can be refreshed again after this time. */
 const turnLifetimeMs = 30_000;
+/**
+ * A refresh may ask a slow identity provider several questions. A second one in between would present a refresh token there that was used already, which ends the
+ * session: so the turn is renewed while the process lives, for about two minutes.
+ */
+const renewEveryMs = 10_000;
+const maxRenewals = 9;
 /** The answer to a refresh may get lost: its repetition gets the same one for so long. */
 const repetitionMs = 30_000;
 /** How long a request waits for another one that refreshes the same family. */
@@ -99,6 +105,7 @@ export function createStoredGrants(options: StoredGrantsOptions): Grants {
 
   function createTurn(family: ReadFamily, generation: number, turn: string): RefreshTurn {
     const id = family.grant.family;
+    const stopRenewing = keepTurn(id, turn);
     const replace = (next: Family) =>
       store.compareAndSet(
         formatFamilyKey(id),
@@ -129,6 +136,7 @@ export function createStoredGrants(options: StoredGrantsOptions): Grants {
     return {
       async finish(grant, answer) {
         const finished = await write(grant, answer);
+        stopRenewing();
         await unlock(id, turn);
         return finished;
       },
@@ -136,8 +144,27 @@ export function createStoredGrants(options: StoredGrantsOptions): Grants {
         if (revoke) await endFamily(store, id);
         else if (credential !== undefined)
           await replace({ ...withoutText(family), grant: { ...family.grant, credential } });
+        stopRenewing();
         await unlock(id, turn);
       },
+    };
+  }
+
+  /** Renews a turn until the returned function is called. */
+  function keepTurn(family: string, turn: string): () => void {
+    let cancel: () => void = () => {};
+    let isOver = false;
+    const renewLater = (renewals: number): void => {
+      if (isOver || renewals === maxRenewals) return;
+      cancel = clock.setTimer(() => {
+        void store.compareAndSet(formatTurnKey(family), turn, turn, turnLifetimeMs);
+        renewLater(renewals + 1);
+      }, renewEveryMs);
+    };
+    renewLater(0);
+    return () => {
+      isOver = true;
+      cancel();
     };
   }
 
