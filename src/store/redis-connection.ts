@@ -124,7 +124,7 @@ export class RedisConnection {
       readSetting(caFile, '--store-ca-file'),
     ]);
     const { host, port } = address;
-    const common = { host, port, connectTimeout: this.#timeoutMs, reconnectStrategy: false } as const;
+    const common = { host, port, connectTimeout: 2 * this.#timeoutMs, reconnectStrategy: false } as const;
     return createClient({
       RESP: 2,
       socket: address.isTls
@@ -172,7 +172,10 @@ export class RedisConnection {
   async #within<T>(promise: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new RedisTimeoutError('no answer in time')), this.#timeoutMs);
+      // If this process was busy for so long, the answer may be there and not be read yet: sockets come after timers.
+      timer = setTimeout(() => {
+        setImmediate(() => reject(new RedisTimeoutError('no answer in time')));
+      }, this.#timeoutMs);
     });
     try {
       return await Promise.race([promise, late]);
