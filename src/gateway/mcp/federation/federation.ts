@@ -5,6 +5,7 @@ import type { FederationConfig, FederationTarget } from '../../config/federation
 import { PendingRequests } from './pending-requests.ts';
 import { ListCache } from './list-cache.ts';
 import { withConfig } from './reconfigured-target.ts';
+import { SlowTargets } from './slow-targets.ts';
 import { SessionTable } from './session-table.ts';
 import type { Target, TargetState } from './target.ts';
 import type { TargetObserver } from './target-observer.ts';
@@ -46,6 +47,7 @@ export class Federation {
   readonly sessions = new SessionTable();
   readonly pending = new PendingRequests();
   readonly lists = new ListCache(() => performance.now());
+  readonly slow = new SlowTargets(() => performance.now());
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
   #config: FederationConfig;
@@ -83,6 +85,7 @@ export class Federation {
     for (const [name, { connected, stopWatching }] of before) {
       stopWatching();
       this.lists.forget(name);
+      this.slow.forget(name);
       if (this.#members.get(name)?.connected !== connected) connected.close();
     }
     for (const stream of this.#streams) stream.changeMembers();
@@ -130,6 +133,7 @@ export class Federation {
       ({ health } = connected.describe());
       if (before === health) return;
       this.lists.forget(config.name);
+      this.slow.forget(config.name);
       const { key, log } = this.#parts;
       if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
       else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');
