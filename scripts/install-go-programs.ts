@@ -7,6 +7,7 @@ import { access, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promis
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCacheFolder } from './cache-folder.ts';
+import { reachMachineNetwork } from './machine-network.ts';
 
 /** The programs to build from one go.mod. */
 export interface GoRecipe {
@@ -186,7 +187,9 @@ function goEnvironment(): NodeJS.ProcessEnv {
 }
 
 function startGo(args: readonly string[], cwd: string): ChildProcessByStdio<null, null, Readable> {
-  return spawn('go', args, { cwd, env: goEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  // It downloads modules.
+  const reaching = reachMachineNetwork('go', args);
+  return spawn(reaching.command, reaching.args, { cwd, env: goEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 async function capture(command: string, args: readonly string[], cwd?: string, env?: NodeJS.ProcessEnv) {

@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { enterOwnNetwork } from './test-run/own-network.ts';
 import { formatCounts, formatFailures, formatTimes, showDots, showLines } from './test-run/progress.ts';
 import { runChecks, runProgram } from './test-run/run-checks.ts';
 import { runLanes } from './test-run/run-lanes.ts';
@@ -36,6 +37,7 @@ async function runSuite(suiteName: string, chosen: readonly string[]): Promise<n
     console.log(names.join('\n'));
     return 0;
   }
+  if (suite.hasOwnNetwork === true) enterOwnNetwork();
   const files = chosen.length === 0 ? suite.files : suite.files.filter((file) => chosen.includes(nameFile(file)));
   return runFiles(suite, files, chosen.length === 0);
 }

@@ -1,4 +1,4 @@
-// CI runs every suite once, and no browser beside a cluster.
+// CI runs every suite once, and no cluster where a browser could notice it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ function listUsers(isMeant: (specifier: string) => boolean): string[] {
     known.set(file, found);
     return found;
   };
-  return suiteNames.filter((suite) => findSuite(suite)!.files.some(uses)).map(scriptOf);
+  return suiteNames.filter((suite) => findSuite(suite)!.files.some(uses));
 }
 
 describe('what CI runs', () => {
@@ -33,14 +33,19 @@ describe('what CI runs', () => {
     assert.deepEqual(scripts.toSorted(), ['bench', ...suiteNames.map(scriptOf)].toSorted());
   });
 
-  test('suites with a browser are in the row of the suites that link the network of a cluster to the machine', () => {
-    const browsers = listUsers((name) => name === 'playwright-core');
-    const clusters = listUsers((name) => name.endsWith('/host-link.ts'));
-    // Others may come to have one; these show that the search finds something.
-    for (const known of ['test:browser', 'test:compatibility']) assert.ok(browsers.includes(known), known);
-    for (const known of ['test:cluster', 'test:conformance']) assert.ok(clusters.includes(known), known);
-    const row = ciRows.find((each) => each.some(({ script }) => clusters.includes(script)))!;
-    const inRow = new Set(row.map(({ script }) => script));
-    for (const script of [...browsers, ...clusters]) assert.ok(inRow.has(script), `${script} is in another row`);
+  test('suites that link clusters to a network have one of their own, which browsers of other suites do not see', () => {
+    const linking = listUsers((name) => name.endsWith('/host-link.ts'));
+    assert.deepEqual(linking, ['cluster', 'conformance']);
+    for (const suite of linking) assert.equal(findSuite(suite)!.hasOwnNetwork, true, `${suite} has no own network`);
+    // A browser beside clusters in the same network would notice them.
+    const browsing = listUsers((name) => name === 'playwright-core');
+    for (const known of ['browser', 'compatibility']) assert.ok(browsing.includes(known), known);
+    for (const suite of browsing) assert.ok(!linking.includes(suite), `${suite} has browsers and clusters`);
+  });
+
+  test('images are made before clusters run them, and not beside', () => {
+    const row = ciRows.find((each) => each.some(({ script }) => script === 'test:cluster'))!;
+    const inRow = row.map(({ script }) => script);
+    assert.ok(inRow.includes('test:image') && inRow.indexOf('test:image') < inRow.indexOf('test:cluster'));
   });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { findCacheFolder } from '../cache-folder.ts';
+import { reachMachineNetwork } from '../machine-network.ts';
 import { ImageUnavailableError } from './platform.ts';
 
 const run = promisify(execFile);
@@ -98,7 +99,9 @@ export class DebianPackages {
       if (file === undefined) throw new Error(`apt does not say where it is: ${stdout.trim()}`);
       if ((await hashFile(join(cache, file))) === hash) return join(cache, file);
       // apt would hand the download to a user who may not write here; it checks the hash by itself.
-      await run('apt-get', ['download', '-qq', '-o', 'APT::Sandbox::User=root', wanted], { cwd: cache });
+      const options = ['-qq', '-o', 'APT::Sandbox::User=root'];
+      const { command, args } = reachMachineNetwork('apt-get', ['download', ...options, wanted]);
+      await run(command, args, { cwd: cache });
       return join(cache, file);
     } catch (error) {
       const reason = error instanceof Error ? error.message.trim().replaceAll(/\s*\n\s*/g, '; ') : String(error);

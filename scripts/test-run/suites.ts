@@ -19,6 +19,8 @@ export interface Suite {
   readonly isLive: boolean;
   /** Tests try all that they know of, with another seed each time (test/kit/effort.ts). */
   readonly isFull?: true;
+  /** It runs in a network namespace of its own, where that can be had (own-network.ts). Every suite that starts clusters does. */
+  readonly hasOwnNetwork?: true;
 }
 
 export const checkout = join(import.meta.dirname, '..', '..');
@@ -68,8 +70,9 @@ const suites: Readonly<Record<string, () => Suite>> = {
     files: list('test/cluster').toSorted((left, right) => Number(sharesCluster(left)) - Number(sharesCluster(right))),
     lanes: moreThanCores,
     isShared: () => true,
+    hasOwnNetwork: true,
   }),
-  conformance: () => ({ ...heavy, files: list('test/conformance'), lanes: 2 }),
+  conformance: () => ({ ...heavy, files: list('test/conformance'), lanes: 2, hasOwnNetwork: true }),
   compatibility: () => ({ ...heavy, files: list('test/compatibility'), lanes: 1 }),
 };
 

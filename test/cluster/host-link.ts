@@ -1,6 +1,5 @@
-// The link between the machine's own network and the cluster's: one veth pair, whose inner end is in the cluster's namespace. The
+// The link between the network of the test process and the cluster's: one veth pair, whose inner end is in the cluster's namespace. The
 // kernel removes it when that namespace ends, however it ends.
-import { readFile } from 'node:fs/promises';
 import { type ClusterAddresses, assignAddresses, parseAddress, slotCount } from './cluster-addresses.ts';
 import { CommandFailedError, runCommand } from './run-command.ts';
 
@@ -12,7 +11,7 @@ export class NoFreeSlotError extends Error {
 /** The name of the link inside the cluster's namespace. */
 export const innerLink = 'host0';
 
-/** The name of the machine's end of the link. */
+/** The name of the outer end of the link. */
 export function nameHostLink(slot: number): string {
   return `mcpgw-t${slot}`;
 }
@@ -42,15 +41,23 @@ export async function createHostLink(pid: number): Promise<ClusterAddresses> {
     slots.push(...slots.splice(slots.indexOf(slot), 1));
     return addresses;
   }
-  throw new NoFreeSlotError(`${slotCount} test clusters run already, or their addresses are in use on this machine.`);
+  throw new NoFreeSlotError(`${slotCount} test clusters run already, or their addresses are in use in this network.`);
 }
 
 /** The kernel's number of a link, which no other ever gets; undefined: there is none of this name. */
 export async function readLinkIndex(link: string): Promise<string | undefined> {
-  return readFile(`/sys/class/net/${link}/ifindex`, 'utf8').catch(() => undefined);
+  try {
+    // Not from /sys: in a network of its own, a process still finds the machine's links there.
+    const { stdout } = await runCommand('ip', ['-json', 'link', 'show', 'dev', link]);
+    const [found] = JSON.parse(stdout) as readonly { readonly ifindex: number }[];
+    return found?.ifindex.toString();
+  } catch (error) {
+    if (error instanceof CommandFailedError && error.stderr.includes('does not exist')) return undefined;
+    throw error;
+  }
 }
 
-/** Gives the machine's end its address and routes. The inner end must be up. */
+/** Gives the outer end its address and routes. The inner end must be up. */
 export async function connectHost(addresses: ClusterAddresses): Promise<void> {
   const link = nameHostLink(addresses.slot);
   await runCommand('ip', ['link', 'set', link, 'alias', `mcp-gatehouse test cluster of process ${process.pid}`, 'up']);

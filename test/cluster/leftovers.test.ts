@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startChild } from '../kit/child-process.ts';
 import type { Cluster } from './cluster.ts';
-import { nameHostLink } from './host-link.ts';
+import { nameHostLink, readLinkIndex } from './host-link.ts';
 import { listDescendants, listSurvivors, type ProcessEntry } from './process-tree.ts';
 import { runCommand } from './run-command.ts';
 import { startCluster } from './start-cluster.ts';
@@ -38,7 +38,7 @@ async function findLeftovers({ slot, folder }: Run, processes: readonly ProcessE
   const mounts = await readFile('/proc/self/mountinfo', 'utf8');
   return [
     ...listSurvivors(processes).map(({ pid, command }) => `process ${pid} ${command}`),
-    ...((await exists(`/sys/class/net/${link}`)) ? [`link ${link}`] : []),
+    ...((await readLinkIndex(link)) === undefined ? [] : [`link ${link}`]),
     ...routes.split('\n').filter((route) => route.includes(` ${link} `)),
     ...mounts.split('\n').filter((mount) => mount.includes(folder)),
     ...((await exists(folder)) ? [`folder ${folder}`] : []),
