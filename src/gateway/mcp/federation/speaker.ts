@@ -57,10 +57,15 @@ function readMeta({ params }: MethodMessage): JsonObject | undefined {
 export function findOwner({ mcp, caller }: RequestContext): string | undefined {
   const bound = mcp?.session;
   if (bound !== undefined) return digest([bound.issuer, bound.subject]);
-  return caller === undefined ? undefined : digest([caller.issuer, caller.subject ?? null]);
+  if (caller === undefined) return undefined;
+  const { issuer, subject, claims } = caller;
+  if (subject !== undefined) return digest([issuer, subject]);
+  // A program without a user. Tokens that name neither could be anybody's.
+  const client = claims['client_id'] ?? claims['azp'];
+  return typeof client === 'string' ? digest([issuer, 'client', client]) : undefined;
 }
 
-function digest(parts: readonly (string | null)[]): string {
+function digest(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }
 
