@@ -10,7 +10,7 @@ interface DemoPort {
 }
 
 /** The flags of the demo that name ports, and the address of two of them. */
-interface DemoPortValues extends Readonly<Record<OwnPort | 'port' | 'serverPort' | 'idpPort', number>> {
+interface DemoPortValues extends Readonly<Record<OwnPort | 'port' | 'serverPort' | 'officePort' | 'idpPort', number>> {
   readonly observabilityAddress: string;
 }
 
@@ -31,7 +31,8 @@ export async function findTakenDemoPorts(
   ] as const;
   const ports: readonly DemoPort[] = [
     { flag: '--port', part: 'the gateway', address: loopback, port: values.port },
-    { flag: '--server-port', part: 'the sample MCP server', address: loopback, port: values.serverPort },
+    { flag: '--server-port', part: 'the help desk', address: loopback, port: values.serverPort },
+    { flag: '--office-port', part: 'the office server', address: loopback, port: values.officePort },
     { flag: '--idp-port', part: 'the identity provider', address: loopback, port: values.idpPort },
     ...own.filter(([name]) => !movable.has(name)).map(([, port]) => port),
   ];

@@ -1,10 +1,10 @@
-// `mcp-gatehouse demo` (npm start): an identity provider, the sample MCP server and a landing page, with the gateway in front. All on loopback.
+// `mcp-gatehouse demo` (npm start): an identity provider, two sample MCP servers and a landing page, with the gateway in front. All on loopback.
 import { connect } from 'node:net';
 import { demoScopes, startDemoIdp } from '../demo/demo-idp.ts';
 import { startLandingPage } from '../demo/landing-page.ts';
 import { describePolicy, ruleVariants } from '../demo/demo-rules.ts';
 import { createRuleSwitch } from '../demo/rule-switch.ts';
-import { startSampleServer } from '../demo/sample-mcp-server.ts';
+import { type SamplePart, startSampleServer } from '../demo/sample-mcp-server.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
@@ -32,7 +32,13 @@ const demoFlagTable = defineFlags({
     type: 'port',
     default: 3001,
     env: 'MCP_GATEHOUSE_DEMO_SERVER_PORT',
-    help: 'Port of the sample MCP server',
+    help: 'Port of the help desk, one of the two sample MCP servers',
+  },
+  officePort: {
+    type: 'port',
+    default: 3003,
+    env: 'MCP_GATEHOUSE_DEMO_OFFICE_PORT',
+    help: 'Port of the office server, the other one',
   },
   ...gatewayFlags,
   // The page holds streams open: Ctrl-C should not wait for it.
@@ -43,9 +49,9 @@ export const demoCommand = defineCommand({
   name: 'demo',
   usage: '[flags]',
   summary:
-    'Runs an identity provider and a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
+    'Runs an identity provider and two sample MCP servers behind the gateway, and a page that explains it. For trying out: loopback only.',
   flags: demoFlagTable,
-  commonFlags: ['port', 'idpPort', 'serverPort', 'adminPort', 'logLevel'],
+  commonFlags: ['port', 'idpPort', 'serverPort', 'officePort', 'adminPort', 'logLevel'],
   examples: ['npm start', 'npm start -- --port 4000'],
   async run(values, host: ProcessHost, origins) {
     const problems = findGatewayFlagProblems(values);
@@ -74,8 +80,11 @@ async function serve(
   host: ProcessHost,
   movablePorts: ReadonlySet<OwnPort>,
 ): Promise<void> {
-  const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
-    startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
+  const support = await openPort(values.serverPort, 'the help desk', '--server-port', () =>
+    startSampleServer({ host: '127.0.0.1', port: values.serverPort, part: 'support' }),
+  );
+  const office = await openPort(values.officePort, 'the office server', '--office-port', () =>
+    startSampleServer({ host: '127.0.0.1', port: values.officePort, part: 'office' }),
   );
   const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
     startDemoIdp({ port: values.idpPort }),
@@ -86,7 +95,7 @@ async function serve(
   const sealKeys = makeSealKeys();
   const signingKeys = scheduleSigningKeys(makeSigningKeys(Date.now()), Date.now());
   const configure = (policy: object): Configuration => {
-    const resources = describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer);
+    const resources = describeDemo(values.port, { support: support.url, office: office.url }, page.port, idp.issuer);
     const source = createFixedSource([...resources, policy]);
     const configuration = addSealKeys(translate(source.resources.get()).configuration, sealKeys);
     return needsSigningKeys(configuration) ? addSigningKeys(configuration, signingKeys) : configuration;
@@ -99,12 +108,12 @@ async function serve(
     mcpUrl,
     rules,
     adminUrl: gateway.pages.admin,
-    exampleCall: { name: 'convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
+    exampleCall: { name: 'office_convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
     parts: [
       {
         name: 'Gateway',
         url: new URL('/', mcpUrl).href,
-        detail: `Leads ${mcpPath} to the sample server, / to this page`,
+        detail: `Serves both MCP servers as one at ${mcpPath}, and this page at /`,
         check: async () => (await fetch(`${gateway.pages.readiness}/ready`)).ok,
       },
       {
@@ -114,17 +123,23 @@ async function serve(
         check: async () => (await fetch(`${idp.issuer}/.well-known/openid-configuration`)).ok,
       },
       {
-        name: 'Sample MCP server',
-        url: sample.url,
-        detail: 'Help desk tickets, units, time; meant to be reached through the gateway',
-        check: () => canConnect(sample.url),
+        name: 'Help desk',
+        url: support.url,
+        detail: 'An MCP server with tickets; its tools are support_... for clients',
+        check: () => canConnect(support.url),
+      },
+      {
+        name: 'Office',
+        url: office.url,
+        detail: 'An MCP server for time, text and units; its tools are office_... for clients',
+        check: () => canConnect(office.url),
       },
     ],
   });
   gateway.shutdown.addStep({
-    name: 'stop the sample server, the identity provider and the page',
+    name: 'stop the sample servers, the identity provider and the page',
     timeoutMs: 2_000,
-    run: async () => void (await Promise.all([sample.close(), page.close(), idp.close()])),
+    run: async () => void (await Promise.all([support.close(), office.close(), page.close(), idp.close()])),
   });
   await gateway.applyFirst(configure(describePolicy(ruleVariants[0], backendName).resource));
   gateway.announceServing();
@@ -136,7 +151,12 @@ async function serve(
 }
 
 /** The demo's resources, as a user would write them, except for the policy that the page can change. */
-function describeDemo(port: number, serverPort: number, pagePort: number, issuer: string): object[] {
+function describeDemo(
+  port: number,
+  servers: Readonly<Record<SamplePart, string>>,
+  pagePort: number,
+  issuer: string,
+): object[] {
   const gatewayApi = 'gateway.networking.k8s.io/v1';
   return [
     {
@@ -173,7 +193,14 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'ProxyBackend',
       metadata: { name: backendName },
-      spec: { mcp: { targets: [{ name: 'sample', static: { host: '127.0.0.1', port: serverPort, path: '/mcp' } }] } },
+      spec: {
+        mcp: {
+          targets: Object.entries(servers).map(([name, url]) => ({
+            name,
+            static: { host: '127.0.0.1', port: Number(new URL(url).port), path: '/mcp' },
+          })),
+        },
+      },
     },
     {
       apiVersion: 'gateway.proxy/v1alpha1',
@@ -185,7 +212,7 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
           mcp: {
             authentication: {
               issuer,
-              resourceMetadata: { resourceName: 'Sample MCP server', scopesSupported: demoScopes },
+              resourceMetadata: { resourceName: 'Sample MCP servers', scopesSupported: demoScopes },
               claimsToHeaders: [{ claim: 'sub', header: 'x-auth-subject' }],
               // The page of the demo itself: the gateway does not ask about it.
               registration: {

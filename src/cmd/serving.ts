@@ -4,6 +4,7 @@ import type { LogLevel, RootLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import type { EndpointState } from '../gateway/forward/upstream/endpoint-state.ts';
+import type { FederationState } from '../gateway/mcp/federation/federation-state.ts';
 import type { FlowInspector } from '../gateway/observe/flow-inspector.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { LiveRequests } from '../gateway/observe/live-requests.ts';
@@ -37,5 +38,7 @@ export interface Serving {
   readonly readJournal?: () => Promise<Pick<RequestJournal, 'list' | 'find'>>;
   /** The health of endpoints, as all processes see them. */
   readonly readEndpoints?: () => Promise<readonly EndpointState[]>;
+  /** How the servers of federations are, as all processes see them. */
+  readonly readFederations?: () => Promise<readonly FederationState[]>;
   readonly tellLogLevel?: (level: LogLevel) => void;
 }

@@ -163,7 +163,7 @@ export async function startGatewayProcess(
         live,
         store: storeSettings.settings,
       });
-  const { gateway, expose, readJournal, readEndpoints, tellLogLevel } = serving;
+  const { gateway, expose, readJournal, readEndpoints, readFederations, tellLogLevel } = serving;
   const exposed = expose === undefined ? registry : { contentType: registry.contentType, expose };
   let sourceProblems: readonly string[] = [];
   let given: Configuration | undefined;
@@ -219,6 +219,7 @@ export async function startGatewayProcess(
             readState: async () => ({
               applied: gateway.applied,
               endpoints: (await readEndpoints?.()) ?? gateway.listEndpoints(),
+              federations: (await readFederations?.()) ?? gateway.listFederations(),
               keyProblems: gateway.listKeyProblems(),
               sourceProblems: [...sourceProblems, ...keeper.describe()],
               workers: workers.workers,

@@ -1,4 +1,4 @@
-// The rule of the demo: who sees which tools of the sample server. There are a few prepared variants, and the page can choose one of them.
+// The rule of the demo: who sees which tools of the two servers. There are a few prepared variants, and the page can choose one of them.
 import { parse } from 'yaml';
 
 /** One expression of the policy, and what it means. */
@@ -30,8 +30,8 @@ const everything: DemoRule = {
   meaning: 'Support leads may use everything.',
 };
 const harmless: DemoRule = {
-  expression: 'mcp.tool.name in ["current_time", "text_statistics", "convert_units", "ticket_list"]',
-  meaning: 'Everybody may use these four tools.',
+  expression: 'mcp.target.name == "office" || mcp.tool.name == "support_ticket_list"',
+  meaning: 'Everybody may use the office server, and list tickets.',
 };
 const aliceWhy = 'Rule 1 allows everything, because the groups in her token include support-leads.';
 
@@ -43,7 +43,7 @@ export const ruleVariants: readonly [RuleVariant, ...RuleVariant[]] = [
     rules: [everything, harmless],
     why: {
       alice: aliceWhy,
-      bob: 'Rule 2 allows the four tools that it names. Rule 1 does not match, because he is not in support-leads.',
+      bob: 'Rule 2 allows the office tools and the list of tickets. Rule 1 does not match, because he is not in support-leads.',
     },
   },
   {
@@ -52,9 +52,12 @@ export const ruleVariants: readonly [RuleVariant, ...RuleVariant[]] = [
     rules: [
       everything,
       harmless,
-      { expression: 'jwt.sub == "bob" && mcp.tool.name == "ticket_close"', meaning: 'Bob may close tickets.' },
+      { expression: 'jwt.sub == "bob" && mcp.tool.name == "support_ticket_close"', meaning: 'Bob may close tickets.' },
     ],
-    why: { alice: aliceWhy, bob: 'Rule 2 allows the four tools that it names, and rule 3 allows him ticket_close.' },
+    why: {
+      alice: aliceWhy,
+      bob: 'Rule 2 allows the office tools and the list of tickets, and rule 3 allows him support_ticket_close.',
+    },
   },
   {
     id: 'sales-tickets',
@@ -63,13 +66,13 @@ export const ruleVariants: readonly [RuleVariant, ...RuleVariant[]] = [
       everything,
       harmless,
       {
-        expression: '"sales" in jwt.groups && mcp.tool.name.startsWith("ticket_")',
+        expression: '"sales" in jwt.groups && mcp.target.name == "support" && mcp.target.tool.startsWith("ticket_")',
         meaning: 'The sales team may use every tool for tickets.',
       },
     ],
     why: {
       alice: aliceWhy,
-      bob: 'Rule 2 allows the four tools that it names, and rule 3 allows every ticket tool, because he is in sales.',
+      bob: 'Rule 2 allows the office tools and the list of tickets, and rule 3 allows every ticket tool, because he is in sales.',
     },
   },
 ];

@@ -37,7 +37,7 @@ export function renderLandingPage(page: LandingPage): string {
 <body data-endpoint="${escapeHtml(new URL(page.mcpUrl).pathname)}" data-call="${escapeHtml(JSON.stringify(page.exampleCall))}" data-admin="${admin}">
 <main>
 <h1>mcp-gatehouse demo</h1>
-<p class="lead">One MCP server, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
+<p class="lead">Two MCP servers behind one URL, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
 
 <h2>Who sees which tools, and why</h2>
 <p>Log in as Alice, then as Bob: this page is the MCP client of both. Then change the rule and watch the lists.</p>
@@ -61,7 +61,7 @@ ${demoUsers.map(renderPerson).join('\n')}
 </section>
 
 <h2>Connect a client</h2>
-<p>The sample server is at <code>${escapeHtml(page.mcpUrl)}</code>. A client goes through the same login, and sees the tools of the person who logs in.</p>
+<p>Both servers are at <code>${escapeHtml(page.mcpUrl)}</code>. A client goes through the same login, and sees the tools of the person who logs in.</p>
 ${listClients(page.mcpUrl)
   .map(
     ([name, text]) =>
@@ -97,7 +97,7 @@ function renderPerson({ id, name, groups }: DemoUser): string {
 <ul class="tools" role="list"></ul>
 <p class="why soft"></p>
 <p class="live" role="status"></p>
-<div class="buttons"><button type="button" class="small try">Call ticket_close</button> <button type="button" class="small log-out">Log out</button></div>
+<div class="buttons"><button type="button" class="small try">Call support_ticket_close</button> <button type="button" class="small log-out">Log out</button></div>
 <div class="call" role="status"></div>
 </div>
 </section>`;

@@ -1,4 +1,4 @@
-// The MCP server that the demo runs behind the gateway: a handful of useful tools, a resource and a prompt.
+// The MCP servers that the demo runs behind the gateway: a help desk with a resource and a prompt, and a few everyday tools. They can be one server as well.
 import { setTimeout as delay } from 'node:timers/promises';
 import { McpServer, ResourceNotFoundError, ResourceTemplate, type CallToolResult } from '@modelcontextprotocol/server';
 import * as z from 'zod';
@@ -11,7 +11,12 @@ interface SampleServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Default: both in one server. */
+  readonly part?: SamplePart;
 }
+
+/** What a sample server is about. */
+export type SamplePart = 'support' | 'office';
 
 /** A running sample server. */
 export interface SampleServer {
@@ -21,28 +26,44 @@ export interface SampleServer {
 }
 
 /** Starts the sample server and resolves once it accepts connections. */
-export function startSampleServer({ host, port }: SampleServerOptions): Promise<SampleServer> {
+export function startSampleServer({ host, port, part }: SampleServerOptions): Promise<SampleServer> {
   const desk = new TicketDesk();
-  return hostMcpServer({ host, port, retryInterval: 500, createServer: () => createSampleServer(desk) });
+  return hostMcpServer({ host, port, retryInterval: 500, createServer: () => createSampleServer(desk, part) });
 }
 
 /** Makes one MCP server over a desk of tickets that all sessions share. */
-function createSampleServer(desk: TicketDesk): McpServer {
-  const server = new McpServer(
-    { name: 'sample', title: 'Sample server', version: '1.0.0' },
-    {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions:
-        'A small help desk. Use the ticket tools to look after tickets, and the others for time, text and units. ' +
-        'Nothing here leaves this machine, and tickets are gone when the server stops.',
-    },
-  );
-  addEverydayTools(server);
+function createSampleServer(desk: TicketDesk, part: SamplePart | undefined): McpServer {
+  const { name, title, instructions } = descriptions[part ?? 'both'];
+  const capabilities = part === 'office' ? { tools: {} } : { tools: {}, resources: {}, prompts: {} };
+  const server = new McpServer({ name, title, version: '1.0.0' }, { capabilities, instructions });
+  if (part !== 'support') addEverydayTools(server);
+  if (part === 'office') return server;
   addTicketTools(server, desk);
   addReportTool(server, desk);
   addTicketResources(server, desk);
   return server;
 }
+
+const descriptions = {
+  both: {
+    name: 'sample',
+    title: 'Sample server',
+    instructions:
+      'A small help desk. Use the ticket tools to look after tickets, and the others for time, text and units. ' +
+      'Nothing here leaves this machine, and tickets are gone when the server stops.',
+  },
+  support: {
+    name: 'support',
+    title: 'Help desk',
+    instructions:
+      'A small help desk with tickets. Nothing here leaves this machine, and tickets are gone when the server stops.',
+  },
+  office: {
+    name: 'office',
+    title: 'Office',
+    instructions: 'Time, text and units. Nothing here leaves this machine.',
+  },
+} as const;
 
 function addEverydayTools(server: McpServer): void {
   server.registerTool(

@@ -24,7 +24,8 @@ import { StaleGate, type StaleState } from './request/stale-gate.ts';
 import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners, type Listeners, type ListenersOptions } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
-import { Federations, type FederationState } from './mcp/federation/federations.ts';
+import type { FederationState } from './mcp/federation/federation-state.ts';
+import { Federations } from './mcp/federation/federations.ts';
 import { NotificationStreams } from './mcp/streams/list-changed.ts';
 import { createObservers, type Observability } from './observe/observe-requests.ts';
 import { JwtAuthenticationRegistry } from './authentication/jwt/jwt-authentication-registry.ts';
@@ -134,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     findBackend: (key) => upstreams.get(key),
     processKey: options.legacySseKey,
+    observer: options.upstreamMetrics.targets,
   });
   store.subscribe((current) => federations.reconcile(current));
   // Last: clients react to these notifications at once with new requests.

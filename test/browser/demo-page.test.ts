@@ -77,8 +77,15 @@ async function waitForTools(page: Page, first: string, tools: readonly string[])
   );
 }
 
-const bobsTools = ['current_time', 'text_statistics', 'convert_units', 'ticket_list'];
-const allTools = [...bobsTools, 'ticket_create', 'ticket_close', 'desk_report'];
+const officeTools = ['office_current_time', 'office_text_statistics', 'office_convert_units'];
+const bobsTools = ['support_ticket_list', ...officeTools];
+const allTools = [
+  'support_ticket_list',
+  'support_ticket_create',
+  'support_ticket_close',
+  'support_desk_report',
+  ...officeTools,
+];
 
 describe('the demo in Chromium', () => {
   for (const { name, team, sub, groups, toolCount } of [
@@ -97,7 +104,7 @@ describe('the demo in Chromium', () => {
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
       assert.equal(
         await readResult(page),
-        `It worked. ${name} called convert_units through the gateway: 42 km = 26.09759007 mi`,
+        `It worked. ${name} called office_convert_units through the gateway: 42 km = 26.09759007 mi`,
       );
       // Whoever reads the page with a screen reader or a keyboard is where the news is.
       assert.equal(await page.evaluate('document.activeElement.id'), 'result');
@@ -113,7 +120,7 @@ describe('the demo in Chromium', () => {
         'Refreshed it once, to show that this works',
         'Talked MCP with the token: initialize',
         `Listed ${toolCount} tools: tools/list`,
-        'Called convert_units: tools/call',
+        'Called office_convert_units: tools/call',
         'Ended the MCP session',
       ]);
       assert.deepEqual(await steps.locator('.request').allTextContents(), [
@@ -164,17 +171,17 @@ describe('the demo in Chromium', () => {
     // The page is not loaded again: this mark would be gone.
     await page.evaluate("document.body.dataset.mark = 'still here'");
     await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
-    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
-    assert.equal(await cardOf(page, 'Bob').locator('.tools li.added > code').textContent(), 'ticket_close');
+    await waitForTools(page, 'Bob', ['support_ticket_list', 'support_ticket_close', ...officeTools]);
+    assert.equal(await cardOf(page, 'Bob').locator('.tools li.added > code').textContent(), 'support_ticket_close');
     await cardOf(page, 'Bob')
-      .getByText(/tools\/list_changed arrived at .*: ticket_close is new\.$/)
+      .getByText(/tools\/list_changed arrived at .*: support_ticket_close is new\.$/)
       .waitFor();
     await cardOf(page, 'Alice')
       .getByText(/tools\/list_changed arrived at .*: nothing changes for Alice\.$/)
       .waitFor();
     await waitForTools(page, 'Alice', allTools);
-    await cardOf(page, 'Bob').getByText('and rule 3 allows him ticket_close.').waitFor();
-    const expression = 'jwt.sub == "bob" && mcp.tool.name == "ticket_close"';
+    await cardOf(page, 'Bob').getByText('and rule 3 allows him support_ticket_close.').waitFor();
+    const expression = 'jwt.sub == "bob" && mcp.tool.name == "support_ticket_close"';
     assert.deepEqual(await rule.locator('mark').allTextContents(), [
       '          # 3. Bob may close tickets.\n',
       `          - '${expression}'\n`,
@@ -183,11 +190,16 @@ describe('the demo in Chromium', () => {
     assert.ok((await config.text()).includes(JSON.stringify(expression)), 'the text on the page is in force');
 
     await page.getByRole('button', { name: 'Give sales all ticket tools' }).click();
-    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_create', 'ticket_close']);
+    await waitForTools(page, 'Bob', [
+      'support_ticket_list',
+      'support_ticket_create',
+      'support_ticket_close',
+      ...officeTools,
+    ]);
     await page.getByRole('button', { name: 'Take it back' }).click();
     await waitForTools(page, 'Bob', bobsTools);
     await cardOf(page, 'Bob')
-      .getByText(/: ticket_create is gone, ticket_close is gone\.$/)
+      .getByText(/: support_ticket_create is gone, support_ticket_close is gone\.$/)
       .waitFor();
     assert.equal(await rule.textContent(), first);
     assert.equal(await page.evaluate('document.body.dataset.mark'), 'still here');
@@ -199,7 +211,7 @@ describe('the demo in Chromium', () => {
     const other = await openPage(browser);
     await other.page.goto(`${demo.url}/`);
     await other.page.getByRole('button', { name: 'Let Bob close tickets' }).click();
-    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
+    await waitForTools(page, 'Bob', ['support_ticket_list', 'support_ticket_close', ...officeTools]);
     await rule.locator('mark').first().waitFor();
     await other.page.getByRole('button', { name: 'Take it back' }).click();
     await waitForTools(page, 'Bob', bobsTools);
@@ -216,9 +228,9 @@ describe('the demo in Chromium', () => {
     const { page, close } = await openPage(browser);
     await logIn(page, 'Bob');
     const card = cardOf(page, 'Bob');
-    await card.getByRole('button', { name: 'Call ticket_close all the same' }).click();
-    await card.getByText(/^Denied: Bob called ticket_close for T-\d+\.$/).waitFor();
-    assert.equal(await card.locator('.received').textContent(), '-32602 Unknown tool: ticket_close');
+    await card.getByRole('button', { name: 'Call support_ticket_close all the same' }).click();
+    await card.getByText(/^Denied: Bob called support_ticket_close for T-\d+\.$/).waitFor();
+    assert.equal(await card.locator('.received').textContent(), '-32602 Unknown tool: support_ticket_close');
     assert.equal(
       await card.locator('.noted').textContent(),
       'item_hidden: no Allow rule matches: policy default/sample-tools',
@@ -230,22 +242,22 @@ describe('the demo in Chromium', () => {
     );
 
     await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
-    await card.getByRole('button', { name: 'Call ticket_close', exact: true }).click();
-    await card.getByText(/^Allowed: Bob called ticket_close/).waitFor();
+    await card.getByRole('button', { name: 'Call support_ticket_close', exact: true }).click();
+    await card.getByText(/^Allowed: Bob called support_ticket_close/).waitFor();
     assert.match((await card.locator('.received').textContent())!, /^Closed T-\d+: Done by Bob\.$/);
     assert.equal(
       await card.locator('.noted').textContent(),
-      'allowed by rule 3: jwt.sub == "bob" && mcp.tool.name == "ticket_close"',
+      'allowed by rule 3: jwt.sub == "bob" && mcp.tool.name == "support_ticket_close"',
     );
     await page.getByRole('button', { name: 'Take it back' }).click();
     await waitForTools(page, 'Bob', bobsTools);
 
-    await card.getByRole('button', { name: 'Call ticket_close all the same' }).click();
+    await card.getByRole('button', { name: 'Call support_ticket_close all the same' }).click();
     await card.getByText(/^Denied: /).waitFor();
     await card.getByRole('link', { name: 'This request in the admin pages' }).click();
     await page.waitForURL(`${admin}/requests/*`);
     const shown = await page.locator('main').innerText();
-    assert.match(shown, /tools\/call, tool ticket_close/);
+    assert.match(shown, /tools\/call, tool support_ticket_close/);
     assert.match(shown, /item_hidden/);
     await close();
   });
@@ -406,7 +418,7 @@ describe('the demo in Chromium', () => {
   test('without JavaScript the page still explains', async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(`${demo.url}/`);
-    assert.equal(await page.locator('#parts li').count(), 3);
+    assert.equal(await page.locator('#parts li').count(), 4);
     assert.match((await page.locator('#rule').textContent())!, /action: Allow/);
     await page.getByText(`claude mcp add --transport http demo ${demo.url}/mcp`).waitFor();
     await close();
@@ -417,7 +429,7 @@ describe('the demo in Chromium', () => {
       browser,
       async (page, look) => {
         await page.goto(`${demo.url}/`);
-        await page.locator('.state.good').nth(2).waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-before');
         await begin(page);
         await look('demo-login');
@@ -427,17 +439,17 @@ describe('the demo in Chromium', () => {
         await page.getByRole('button', { name: 'Allow', exact: true }).click();
         await readResult(page);
         await waitForTools(page, 'Alice', allTools);
-        await page.locator('.state.good').nth(2).waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-after');
         for (const details of await page.locator('#steps details').all()) await details.locator('summary').click();
         await look('demo-after-open');
         await logIn(page, 'Bob');
-        await cardOf(page, 'Bob').getByRole('button', { name: 'Call ticket_close all the same' }).click();
-        await cardOf(page, 'Bob').getByText('Denied: Bob called ticket_close').waitFor();
-        await page.locator('.state.good').nth(2).waitFor();
+        await cardOf(page, 'Bob').getByRole('button', { name: 'Call support_ticket_close all the same' }).click();
+        await cardOf(page, 'Bob').getByText('Denied: Bob called support_ticket_close').waitFor();
+        await page.locator('.state.good').nth(3).waitFor();
         await look('demo-denied');
         await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
-        await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
+        await waitForTools(page, 'Bob', ['support_ticket_list', 'support_ticket_close', ...officeTools]);
         await cardOf(page, 'Alice').getByText('nothing changes for Alice').waitFor();
         await look('demo-changed');
         await page.getByRole('button', { name: 'Take it back' }).click();
@@ -472,15 +484,16 @@ describe('the demo in Chromium', () => {
     const own = await runDemo();
     const { page, close } = await openPage(browser);
     await page.goto(`${own.url}/`);
-    await page.locator('.state.good').nth(2).waitFor();
+    await page.locator('.state.good').nth(3).waitFor();
     assert.deepEqual(await page.locator('#parts strong').allTextContents(), [
       'Gateway',
       'Identity provider',
-      'Sample MCP server',
+      'Help desk',
+      'Office',
     ]);
     assert.equal(await own.child.stop(), 0);
-    await page.locator('.state.bad').nth(2).waitFor();
-    assert.deepEqual(await page.locator('.state').allTextContents(), Array(3).fill('not reachable'));
+    await page.locator('.state.bad').nth(3).waitFor();
+    assert.deepEqual(await page.locator('.state').allTextContents(), Array(4).fill('not reachable'));
     await checkLook(page, 'demo-stopped');
     await page.getByRole('button', { name: 'Log in as Alice' }).click();
     await page.getByText('Is the demo still running?').waitFor();

@@ -58,7 +58,14 @@ const quietGateway = {
   metrics: createMetrics(),
   getSessions: () => ({ kind: 'no_issuer' as const }),
   readState: () =>
-    Promise.resolve({ applied: undefined, endpoints: [], keyProblems: [], sourceProblems: [], workers: 1 }),
+    Promise.resolve({
+      applied: undefined,
+      endpoints: [],
+      federations: [],
+      keyProblems: [],
+      sourceProblems: [],
+      workers: 1,
+    }),
 };
 
 describe('admin', () => {

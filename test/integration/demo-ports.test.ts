@@ -9,7 +9,8 @@ import type { OwnPort } from '../../src/cmd/own-ports.ts';
 const none: ReadonlySet<OwnPort> = new Set();
 
 async function choosePorts(): Promise<Parameters<typeof findTakenDemoPorts>[0]> {
-  const [port, serverPort, idpPort, adminPort, metricsPort, readinessPort] = (await findFreePorts(6)) as [
+  const [port, serverPort, officePort, idpPort, adminPort, metricsPort, readinessPort] = (await findFreePorts(7)) as [
+    number,
     number,
     number,
     number,
@@ -17,7 +18,16 @@ async function choosePorts(): Promise<Parameters<typeof findTakenDemoPorts>[0]> 
     number,
     number,
   ];
-  return { port, serverPort, idpPort, adminPort, metricsPort, readinessPort, observabilityAddress: '127.0.0.1' };
+  return {
+    port,
+    serverPort,
+    officePort,
+    idpPort,
+    adminPort,
+    metricsPort,
+    readinessPort,
+    observabilityAddress: '127.0.0.1',
+  };
 }
 
 async function takePort(t: TestContext): Promise<number> {
@@ -38,9 +48,8 @@ test('one port that is taken is one line with the command that helps', async (t)
   const lines = await findTakenDemoPorts({ ...(await choosePorts()), serverPort }, none);
   assert.equal(lines.length, 1, lines.join('\n'));
   const [, free] =
-    /^port \d+ for the sample MCP server is in use; another is free: mcp-gatehouse demo --server-port (\d+)$/.exec(
-      lines[0]!,
-    ) ?? [];
+    /^port \d+ for the help desk is in use; another is free: mcp-gatehouse demo --server-port (\d+)$/.exec(lines[0]!) ??
+    [];
   assert.ok(Number(free) > serverPort, lines.join('\n'));
 });
 
@@ -55,7 +64,7 @@ test('all ports that are taken are named at once, with one command that helps', 
   const lines = await findTakenDemoPorts(ports, none);
   assert.deepEqual(lines.slice(0, -1), [
     `port ${port} for the gateway is in use`,
-    `port ${serverPort} for the sample MCP server is in use`,
+    `port ${serverPort} for the help desk is in use`,
     `port ${idpPort} for the identity provider is in use`,
     `port ${adminPort} for the admin pages is in use`,
   ]);
@@ -76,6 +85,6 @@ test('a port that is given twice is called that', async () => {
   const lines = await findTakenDemoPorts({ ...ports, idpPort: ports.serverPort }, none);
   assert.match(
     lines.join('\n'),
-    /^port \d+ is used twice, for the sample MCP server and for the identity provider; another is free: mcp-gatehouse demo --idp-port \d+$/,
+    /^port \d+ is used twice, for the help desk and for the identity provider; another is free: mcp-gatehouse demo --idp-port \d+$/,
   );
 });

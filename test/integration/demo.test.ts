@@ -71,7 +71,8 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     assert.deepEqual(parts, [
       { name: 'Gateway', url: `${url}/`, ok: true },
       { name: 'Identity provider', url: `http://127.0.0.1:${ports['--idp-port']}`, ok: true },
-      { name: 'Sample MCP server', url: `http://127.0.0.1:${ports['--server-port']}/mcp`, ok: true },
+      { name: 'Help desk', url: `http://127.0.0.1:${ports['--server-port']}/mcp`, ok: true },
+      { name: 'Office', url: `http://127.0.0.1:${ports['--office-port']}/mcp`, ok: true },
     ]);
   });
 
@@ -143,8 +144,8 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
       await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, session);
       const tools = await client.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session);
       assert.equal(tools.status, 200, tools.body);
-      assert.match(tools.body, /"convert_units"/);
-      assert.equal(tools.body.includes('"ticket_close"'), mayClose);
+      assert.match(tools.body, /"office_convert_units"/);
+      assert.equal(tools.body.includes('"support_ticket_close"'), mayClose);
     });
   }
 

@@ -7,7 +7,8 @@ import { waitFor } from '../kit/wait-for.ts';
 /** The flags that name ports, each with the part that listens there. */
 export const demoPortFlags = {
   '--port': 'gateway',
-  '--server-port': 'sample MCP server',
+  '--server-port': 'help desk',
+  '--office-port': 'office server',
   '--idp-port': 'identity provider',
   '--admin-port': 'admin',
   '--metrics-port': 'metrics',

@@ -3,6 +3,7 @@
 import { createFetcher } from '../../base/fetch-json.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import { mergeEndpointStates } from '../../gateway/forward/upstream/endpoint-state.ts';
+import { mergeFederationStates } from '../../gateway/mcp/federation/merge-states.ts';
 import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
 import { maxHeldBytes } from '../../gateway/http/body-budget.ts';
 import { divideLimit } from '../../gateway/workers/divide-limits.ts';
@@ -132,6 +133,7 @@ export function serveWithWorkers(
     },
     readJournal: async () => mergeJournals(await group.listRequests()),
     readEndpoints: async () => mergeEndpointStates(await group.listEndpoints()),
+    readFederations: async () => mergeFederationStates(await group.listFederations()),
     tellLogLevel: (level) => group.tell('setLogLevel', level),
   };
 }

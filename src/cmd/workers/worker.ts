@@ -82,6 +82,9 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     async listEndpoints() {
       return (await started.promise).gateway.listEndpoints();
     },
+    async listFederations() {
+      return (await started.promise).gateway.listFederations();
+    },
     watchRequests(isWatched) {
       unwatch?.();
       unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;

@@ -3,7 +3,7 @@ import { createElement, describeError, setText } from './elements.js';
 import { createAuthorization } from './login-flow.js';
 import { createMcpClient, readText, UnauthorizedError } from './mcp-client.js';
 
-const triedTool = 'ticket_close';
+const triedTool = 'support_ticket_close';
 const retryMs = 1_000;
 
 /**
@@ -133,7 +133,7 @@ export function createPersonCard(card, { endpoint, adminUrl, save, onLogin, onLi
     tryButton.disabled = true;
     const box = find('.call');
     try {
-      const { result } = await mcp.call('tools/call', { name: 'ticket_list', arguments: { status: 'open' } });
+      const { result } = await mcp.call('tools/call', { name: 'support_ticket_list', arguments: { status: 'open' } });
       const id = result.structuredContent?.tickets?.[0]?.id ?? 'T-101';
       const request = { name: triedTool, arguments: { id, resolution: `Done by ${name}.` } };
       const answer = await mcp.ask('tools/call', request);

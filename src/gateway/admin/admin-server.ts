@@ -8,6 +8,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import { createAdminLogin } from './admin-login.ts';
 import { answerConfigPage } from './config-page.ts';
 import { describeAuthentications } from './describe-authentications.ts';
+import { type DescribedFederation, describeFederations } from './describe-federations.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { dumpConfig } from './dump-config.ts';
@@ -87,7 +88,7 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
     '/live': { GET: () => answerLivePage() },
     '/live/script.js': { GET: () => answerLiveScript() },
     '/live/events': { GET: (request) => answerLiveEvents(request, options.live) },
-    '/config': { GET: (request) => answerConfig(request, options) },
+    '/config': { GET: async (request) => answerConfig(request, options, await readServers(options)) },
     '/metrics': {
       GET: async () => ({
         status: 200,
@@ -95,7 +96,7 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
         body: await options.metrics.expose(),
       }),
     },
-    '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
+    '/routes': { GET: async (request) => answerRoutes(request, options.getRuntime(), await readServers(options)) },
     '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },
   };
 }
@@ -106,25 +107,39 @@ async function answerOverview({ getConfiguration, getRuntime, readState, version
   return answerOverviewPage(overview, { version, level: log.level, nowMs: Date.now() });
 }
 
+/** The servers of federations, as all processes see them. */
+async function readServers({ getRuntime, readState }: AdminServerOptions): Promise<readonly DescribedFederation[]> {
+  const runtime = getRuntime();
+  return describeFederations(runtime, (await readState()).federations);
+}
+
 /** Programs get the messages, browsers a page in the words of the resources. */
-function answerConfig(request: PlainRequest, { getConfiguration, getRuntime }: AdminServerOptions): PlainAnswer {
+function answerConfig(
+  request: PlainRequest,
+  { getConfiguration, getRuntime }: AdminServerOptions,
+  federations: readonly DescribedFederation[],
+): PlainAnswer {
   const format = request.query.get('format') ?? (/\btext\/html\b/.test(request.accept) ? 'html' : 'json');
-  if (format === 'json') return answerJson(dumpConfig(getConfiguration(), getRuntime()));
-  if (format === 'html') return answerConfigPage(getConfiguration(), getRuntime().version);
+  if (format === 'json') return answerJson(dumpConfig(getConfiguration(), getRuntime(), federations));
+  if (format === 'html') return answerConfigPage(getConfiguration(), getRuntime().version, federations);
   return answerError(400, 'invalid_format', 'format must be json or html.');
 }
 
-function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswer {
+function answerRoutes(
+  request: PlainRequest,
+  runtime: RuntimeConfig,
+  federations: readonly DescribedFederation[],
+): PlainAnswer {
   const served = describeRoutes(runtime);
   const format = request.query.get('format') ?? chooseRoutesFormat(request.accept);
   const authentications = describeAuthentications(runtime);
   const jwtAuthentications = describeJwtAuthentications(runtime);
-  if (format === 'json') return answerJson({ ...served, authentications, jwtAuthentications });
+  if (format === 'json') return answerJson({ ...served, authentications, jwtAuthentications, federations });
   if (format === 'text') {
-    const body = formatRoutes(served, authentications, jwtAuthentications);
+    const body = formatRoutes(served, authentications, jwtAuthentications, federations);
     return { status: 200, contentType: 'text/plain; charset=utf-8', body };
   }
-  if (format === 'html') return answerRoutesPage(served, authentications);
+  if (format === 'html') return answerRoutesPage(served, authentications, federations, Date.now());
   return answerError(400, 'invalid_format', 'format must be text, json or html.');
 }
 

@@ -14,7 +14,14 @@ import {
 import { compile } from '../config/compile/compile.ts';
 import { describeOverview, formatOpenCount, type GatewayState, type Overview } from './describe-overview.ts';
 
-const quiet: GatewayState = { applied: undefined, endpoints: [], keyProblems: [], sourceProblems: [], workers: 1 };
+const quiet: GatewayState = {
+  applied: undefined,
+  endpoints: [],
+  federations: [],
+  keyProblems: [],
+  sourceProblems: [],
+  workers: 1,
+};
 
 function describeAll(changes: Partial<Configuration> = {}, state: Partial<GatewayState> = {}): Overview {
   const configuration = { ...adminConfiguration, ...changes };

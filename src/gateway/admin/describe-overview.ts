@@ -9,9 +9,13 @@ import type { PolicyKeyProblem } from '../authentication/key-problems.ts';
 import type { KeySourceStatus } from '../authentication/token/key-source.ts';
 import type { AppliedConfiguration } from '../config/compile/applied-configuration.ts';
 import type { BackendConfig, RuntimeConfig } from '../config/runtime-config.ts';
+import type { ServerConfig } from '../config/server-config.ts';
 import type { EndpointState } from '../forward/upstream/endpoint-state.ts';
+import type { FederationState } from '../mcp/federation/federation-state.ts';
 import { formatBackendName } from '../request/backend-name.ts';
 import { formatFlow } from './describe-authentications.ts';
+import { describeFederations, type DescribedTarget } from './describe-federations.ts';
+import { formatEndpointName } from './endpoint-name.ts';
 import { describeRoutes, type ServedMatch, type ServedRoutes } from './describe-routes.ts';
 import { type Badge, listBadges } from './protection-badges.ts';
 
@@ -20,6 +24,7 @@ export interface GatewayState {
   /** Undefined: no configuration was applied yet. */
   readonly applied: AppliedConfiguration | undefined;
   readonly endpoints: readonly EndpointState[];
+  readonly federations: readonly FederationState[];
   readonly keyProblems: readonly PolicyKeyProblem[];
   /** What is wrong with the resources, whatever is in force of them. */
   readonly sourceProblems: readonly string[];
@@ -80,6 +85,14 @@ export interface OverviewBackend {
   readonly name: string;
   /** "MCP at /mcp, HTTP/1.1, TLS". */
   readonly protocol: string;
+  /** Of a federation: those of all its servers. */
+  readonly endpoints: readonly OverviewEndpoint[];
+  /** Empty: it is no federation. */
+  readonly targets: readonly OverviewTarget[];
+}
+
+/** A server of a federation. */
+export interface OverviewTarget extends Omit<DescribedTarget, 'endpoints'> {
   readonly endpoints: readonly OverviewEndpoint[];
 }
 
@@ -133,7 +146,7 @@ export function describeOverview(configuration: Configuration, runtime: RuntimeC
     ],
     listeners: describeListeners(configuration, served, applied),
     routes: groupRoutes(served),
-    backends: [...runtime.backends.values()].map((backend) => describeBackend(backend, state.endpoints)),
+    backends: describeBackends(runtime, state),
     // What closes unprotected routes is a setting, not a policy.
     policies: describePolicies(
       configuration.policies.filter(({ needsAuthentication }) => !needsAuthentication),
@@ -248,8 +261,34 @@ export function formatPlace({ hostname, path, method, headers, queryParams }: Se
     .join(' ');
 }
 
-function describeBackend({ key, endpoints, tls, protocol, mcp }: BackendConfig, states: readonly EndpointState[]) {
-  const known = new Map(states.filter(({ backend }) => backend === key).map((state) => [state.endpoint, state]));
+function describeBackends(runtime: RuntimeConfig, { endpoints, federations }: GatewayState): OverviewBackend[] {
+  const states = Map.groupBy(endpoints, ({ backend }) => backend);
+  const described = new Map(describeFederations(runtime, federations).map((each) => [each.backend, each.targets]));
+  return Array.from(runtime.backends.values(), (backend): OverviewBackend => {
+    const { key, federation } = backend;
+    if (federation === undefined) return { ...describeServer(key, backend, states), targets: [] };
+    const configured = new Map(federation.targets.map((target) => [target.name, target.backend]));
+    const targets = (described.get(key) ?? []).map((target): OverviewTarget => {
+      const own = configured.get(target.name);
+      return { ...target, endpoints: own === undefined ? [] : listEndpoints(own, states) };
+    });
+    return {
+      name: formatBackendName(key),
+      protocol: `MCP, ${targets.length} ${targets.length === 1 ? 'server' : 'servers'} as one`,
+      endpoints: targets.flatMap((target) => target.endpoints),
+      targets,
+    };
+  });
+}
+
+type States = ReadonlyMap<string, readonly EndpointState[]>;
+
+function describeServer(
+  key: string,
+  server: BackendConfig,
+  states: States,
+): Pick<OverviewBackend, 'name' | 'protocol' | 'endpoints'> {
+  const { tls, protocol, mcp } = server;
   return {
     name: formatBackendName(key),
     protocol: [
@@ -257,12 +296,17 @@ function describeBackend({ key, endpoints, tls, protocol, mcp }: BackendConfig, 
       protocol === 'h2c' ? 'HTTP/2' : 'HTTP/1.1',
       ...(tls === undefined ? [] : [tls.insecureSkipVerify ? 'TLS, not verified' : 'TLS']),
     ].join(', '),
-    endpoints: endpoints.map(({ host, port }): OverviewEndpoint => {
-      const name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-      const { isEjected = false, outstanding = 0, lastFailure = null } = known.get(name) ?? {};
-      return { name, isEjected, outstanding, lastFailure };
-    }),
+    endpoints: listEndpoints(server, states),
   };
+}
+
+function listEndpoints({ key, endpoints }: ServerConfig, states: States): OverviewEndpoint[] {
+  const known = new Map((states.get(key) ?? []).map((state) => [state.endpoint, state]));
+  return endpoints.map((endpoint) => {
+    const name = formatEndpointName(endpoint);
+    const { isEjected = false, outstanding = 0, lastFailure = null } = known.get(name) ?? {};
+    return { name, isEjected, outstanding, lastFailure };
+  });
 }
 
 function describePolicies(

@@ -21,6 +21,7 @@ import { allPolicyKinds, findPolicyContent, findPolicyKind, policyTargetNames } 
 import { redactNamedValues, summariseSecret } from './dump-config.ts';
 import { describePolicyField } from './describe-policy-field.ts';
 import { describeRule } from './describe-rule.ts';
+import { formatEndpointName } from './endpoint-name.ts';
 import type { YamlValue } from './format-yaml.ts';
 import { findGroup, listOrNone, readReference, textOrNone } from './resource-words.ts';
 
@@ -250,7 +251,7 @@ function nameRouting(routing: SessionRouting): string {
 function describeUpstream(upstream: Upstream | undefined, namespace: string): { readonly [name: string]: YamlValue } {
   const { endpoints = [], tls } = upstream ?? {};
   return {
-    endpoints: endpoints.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)),
+    endpoints: endpoints.map(formatEndpointName),
     tls:
       tls === undefined
         ? undefined

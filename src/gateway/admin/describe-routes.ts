@@ -1,7 +1,15 @@
 // What the gateway serves, from the tables that the request path uses: every match in the order in which it is tried, for /routes.
 import { isSecretName } from '../../base/redact.ts';
-import type { ListenerConfig, PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
+import type {
+  BackendConfig,
+  ListenerConfig,
+  PortConfig,
+  RouteConfig,
+  RouteFilters,
+  RuntimeConfig,
+} from '../config/runtime-config.ts';
 import { type DescribedProtection, describeProtection } from './describe-protection.ts';
+import { formatEndpointName } from './endpoint-name.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../config/protected-resource.ts';
 import type { RouteMatchEntry, ValueCondition } from '../route/table/route-table.ts';
@@ -115,12 +123,16 @@ function describeBackends(route: RouteConfig, runtime: RuntimeConfig): ServedBac
   return route.backends.entries.map(({ backend, weight, failure, policies }) => ({
     backend,
     weight,
-    endpoints: (runtime.backends.get(backend)?.endpoints ?? []).map(({ host, port }) =>
-      host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
-    ),
+    endpoints: listEndpoints(runtime.backends.get(backend)),
     authentication: describeAuthentication(policies['backend.mcp.authentication']),
     answers: describeFailure(failure ?? policies.failure?.failure),
   }));
+}
+
+/** Those of a federation are its servers'. */
+function listEndpoints(backend: BackendConfig | undefined): string[] {
+  const servers = backend?.federation?.targets.map(({ backend: own }) => own) ?? [];
+  return [...(backend?.endpoints ?? []), ...servers.flatMap(({ endpoints }) => endpoints)].map(formatEndpointName);
 }
 
 function describeAuthentication(config: McpAuthenticationConfig | undefined): ServedBackend['authentication'] {

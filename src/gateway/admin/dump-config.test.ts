@@ -73,6 +73,7 @@ describe('the configuration as JSON', () => {
     assert.deepEqual(dumpConfig(emptyConfiguration, { ...compile(emptyConfiguration).runtime, version: 0 }), {
       authentications: [],
       jwtAuthentications: [],
+      federations: [],
       version: 0,
       listeners: [],
       routes: [],

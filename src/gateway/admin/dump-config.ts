@@ -6,6 +6,7 @@ import { isSecretName, redactText, redactValue } from '../../base/redact.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import { describeAuthentications } from './describe-authentications.ts';
+import type { DescribedFederation } from './describe-federations.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, type Secret } from '../../ir/gen/config_pb.ts';
 
@@ -21,12 +22,17 @@ interface CertificateSummary {
   readonly sha256: string;
 }
 
-/** Messages as protobuf JSON; secrets as summaries of their certificates; and what became of MCP and JWT authentication. */
-export function dumpConfig(configuration: Configuration, runtime: RuntimeConfig): Record<string, unknown> {
+/** Messages as protobuf JSON; secrets as summaries of their certificates; what became of MCP and JWT authentication, and how the servers of federations are. */
+export function dumpConfig(
+  configuration: Configuration,
+  runtime: RuntimeConfig,
+  federations: readonly DescribedFederation[] = [],
+): Record<string, unknown> {
   return {
     version: runtime.version,
     authentications: describeAuthentications(runtime),
     jwtAuthentications: describeJwtAuthentications(runtime),
+    federations,
     listeners: configuration.listeners.map((message) => redactNamedValues(toJson(ListenerSchema, message))),
     routes: configuration.routes.map((message) => redactNamedValues(toJson(RouteSchema, message))),
     backends: configuration.backends.map((message) => redactNamedValues(toJson(BackendSchema, message))),

@@ -2,7 +2,9 @@
 import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
 import { formatIssuedTokens } from './describe-issued-tokens.ts';
 import type { DescribedJwtAuthentication } from './describe-jwt-authentications.ts';
+import type { DescribedFederation } from './describe-federations.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
+import { writeFederations } from './format-federations.ts';
 import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';
 
 /** Everything as text. */
@@ -10,6 +12,7 @@ export function formatRoutes(
   served: ServedRoutes,
   authentications: readonly DescribedAuthentication[] = [],
   jwtAuthentications: readonly DescribedJwtAuthentication[] = [],
+  federations: readonly DescribedFederation[] = [],
 ): string {
   if (served.ports.length === 0) return 'Nothing is served: the configuration has no usable listener.\n';
   const lines: string[] = [];
@@ -49,6 +52,7 @@ export function formatRoutes(
     }
     lines.push('');
   }
+  lines.push(...writeFederations(federations));
   return lines.join('\n');
 }
 

@@ -33,6 +33,26 @@ const overview: Overview = {
       name: hostile,
       protocol: hostile,
       endpoints: [{ name: hostile, isEjected: true, outstanding: 1, lastFailure: { atMs: 0, message: hostile } }],
+      targets: [],
+    },
+    {
+      name: hostile,
+      protocol: hostile,
+      endpoints: [],
+      targets: [
+        {
+          name: hostile,
+          prefix: hostile,
+          failureMode: 'FailClosed',
+          health: 'down',
+          version: hostile,
+          serverInfo: { name: hostile, version: hostile },
+          tools: 3,
+          lastError: { time: '2026-01-01T00:04:00.000Z', message: hostile },
+          problem: hostile,
+          endpoints: [{ name: hostile, isEjected: true, outstanding: 0, lastFailure: null }],
+        },
+      ],
     },
   ],
   policies: [
@@ -66,7 +86,7 @@ describe('the overview page', () => {
     const body = format();
     assert.doesNotMatch(body, /<script|alert\('/);
     // Once for each place above: none is left out.
-    assert.equal(body.split('&lt;script&gt;').length - 1, 31);
+    assert.equal(body.split('&lt;script&gt;').length - 1, 43);
   });
 
   test('says what is open first, how old everything is, and marks what is wrong', () => {
@@ -75,6 +95,8 @@ describe('the overview page', () => {
     assert.match(body, /Configuration 3<\/a> is in force since .*2026-01-01 00:00:00Z<\/time> \(5 min\)\. 2 workers\./);
     assert.match(body, /fetched 5 min ago/);
     assert.match(body, /badge bad">ejected/);
+    assert.match(body, /(?:1 min|60 s) ago: &quot;/);
+    assert.match(body, /1 server down/);
     assert.equal(body.match(/class="alarm"/g)?.length, 6);
   });
 

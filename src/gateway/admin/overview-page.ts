@@ -13,8 +13,10 @@ import {
   type OverviewListener,
   type OverviewPolicy,
   type OverviewRoute,
+  type OverviewTarget,
 } from './describe-overview.ts';
 import { formatBadges } from './format-badges.ts';
+import { formatTargetRow, isDown, targetColumns } from './format-federations.ts';
 import { answerPage, formatMoment, formatSpan } from './page-frame.ts';
 import type { PlainAnswer } from './plain-server.ts';
 
@@ -50,7 +52,7 @@ ${formatRows(
 )}
 <h2 id="backends">Backends</h2>
 ${formatRows(putFirst(backends, isDegraded), 'No backend is configured.', 'Backends and their endpoints', backendColumns, (each) => formatBackend(each, nowMs))}
-<h2 id="policies">Policies</h2>
+${formatServers(backends, nowMs)}<h2 id="policies">Policies</h2>
 ${formatRows(putFirst(policies, isFailing), 'No ProxyPolicy is in force: whatever is served is open.', 'Policies', policyColumns, formatPolicy)}
 <h2 id="idps">Identity providers</h2>
 ${formatRows(putFirst(idps, hasKeyTrouble), 'No policy names an identity provider.', 'Identity providers and their keys', idpColumns, (each) => formatIdp(each, nowMs))}
@@ -68,6 +70,7 @@ function describeConfiguration({ version, appliedAtMs, workers }: Overview, nowM
 function formatCounts({ listeners, routes, backends, policies, idps, problems }: Overview): string {
   const endpoints = backends.flatMap((backend) => backend.endpoints);
   const ejected = endpoints.filter(({ isEjected }) => isEjected).length;
+  const down = backends.flatMap(({ targets }) => targets).filter(isDown).length;
   const closed = listeners.filter(isNotServed).length;
   const troubled = new Set(policies.filter(isFailing).map(({ policy }) => policy)).size;
   const keyless = idps.filter(hasKeyTrouble).length;
@@ -88,9 +91,9 @@ function formatCounts({ listeners, routes, backends, policies, idps, problems }:
     ],
     [
       'backends',
-      ejected > 0,
+      ejected + down > 0,
       count(backends.length, 'backend'),
-      `${count(endpoints.length, 'endpoint')}${ejected === 0 ? '' : `, ${ejected} ejected`}`,
+      `${count(endpoints.length, 'endpoint')}${ejected === 0 ? '' : `, ${ejected} ejected`}${down === 0 ? '' : `, ${count(down, 'server')} down`}`,
     ],
     [
       'policies',
@@ -185,7 +188,9 @@ const backendColumns = [
   ['Endpoints', 55],
 ] as const;
 
-function formatBackend({ name, protocol, endpoints }: OverviewBackend, nowMs: number): string[] {
+function formatBackend({ name, protocol, endpoints, targets }: OverviewBackend, nowMs: number): string[] {
+  if (targets.length > 0)
+    return [`<code>${escapeHtml(name)}</code>`, escapeHtml(protocol), formatLines(targets.map(formatTargetState))];
   return [
     `<code>${escapeHtml(name)}</code>`,
     escapeHtml(protocol),
@@ -193,6 +198,28 @@ function formatBackend({ name, protocol, endpoints }: OverviewBackend, nowMs: nu
       ? '<span class="bad">no endpoints: requests are answered 503</span>'
       : formatLines(endpoints.map((endpoint) => formatEndpoint(endpoint, nowMs))),
   ];
+}
+
+function formatTargetState({ name, health }: OverviewTarget): string {
+  const badge = health === 'down' ? ' <span class="badge bad">down</span>' : '';
+  return `<a href="#servers"><code>${escapeHtml(name)}</code></a>${badge}`;
+}
+
+/** The servers of all federations. */
+function formatServers(backends: readonly OverviewBackend[], nowMs: number): string {
+  const servers = backends.flatMap(({ name, targets }) => targets.map((target) => ({ name, target })));
+  if (servers.length === 0) return '';
+  const sorted = putFirst(servers, ({ target }) => isDown(target));
+  const format = ({ name, target }: (typeof servers)[number]): string[] => {
+    // Of one that is down, the error stands with its state.
+    const endpoints = target.endpoints.map((endpoint) =>
+      formatEndpoint(isDown(target) ? { ...endpoint, lastFailure: null } : endpoint, nowMs),
+    );
+    return formatTargetRow(name, target, endpoints, nowMs);
+  };
+  return `<h2 id="servers">Servers of federations</h2>
+${formatRows(sorted, '', 'Servers of federations', targetColumns, format)}
+`;
 }
 
 function formatEndpoint({ name, isEjected, outstanding, lastFailure }: OverviewEndpoint, nowMs: number): string {
@@ -283,7 +310,8 @@ function isNotServed({ problems }: OverviewListener): boolean {
   return problems.length > 0;
 }
 
-function isDegraded({ endpoints }: OverviewBackend): boolean {
+function isDegraded({ endpoints, targets }: OverviewBackend): boolean {
+  if (targets.some(isDown)) return true;
   return endpoints.length === 0 || endpoints.some(({ isEjected }) => isEjected);
 }
 

@@ -64,6 +64,7 @@ ul.counts strong { display: block; font-size: 1.15rem; line-height: 1.3; }
 ol.numbered { padding-left: 1.8rem; } ol.numbered > li { margin: .5rem 0; }
 li.detail { padding-left: 1.2rem; }
 ul.plain { list-style: none; margin: 0; padding: 0; }
+ul.servers { list-style: none; margin: 0; padding: .5rem .9rem; }
 ul.problems { margin: .5rem 0; padding-left: 1.2rem; }
 .notice { border-left: .3rem solid var(--bad); padding: .4rem .9rem; background: var(--card); margin: 1rem 0; }
 .bar { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: 1rem 0; }

@@ -6,7 +6,9 @@ import { type DescribedAuthentication, formatFlow } from './describe-authenticat
 import { type DescribedIssuedTokens, formatIssuedTokens } from './describe-issued-tokens.ts';
 import { countAccess, describeRoute, formatPlace, groupRoutes } from './describe-overview.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
+import type { DescribedFederation } from './describe-federations.ts';
 import { formatBadges } from './format-badges.ts';
+import { formatFederations } from './format-federations.ts';
 import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';
 import { answerPage } from './page-frame.ts';
 import type { PlainAnswer } from './plain-server.ts';
@@ -28,6 +30,8 @@ const resourceColumns = [
 export function answerRoutesPage(
   served: ServedRoutes,
   authentications: readonly DescribedAuthentication[],
+  federations: readonly DescribedFederation[],
+  nowMs: number,
 ): PlainAnswer {
   const blocks = new ProtectionBlocks();
   const listeners = served.ports.flatMap(({ address, port, protocol, listeners: own }) =>
@@ -51,7 +55,8 @@ export function answerRoutesPage(
 <a href="/routes?format=text">As text</a>, <a href="/routes?format=json">as JSON</a></p>
 ${listeners.length === 0 ? '<p>Nothing is served: the configuration has no usable listener.</p>' : listeners.join('\n')}
 ${formatBlocks(blocks)}
-${formatResources(authentications)}`,
+${formatResources(authentications)}
+${formatFederations(federations, nowMs)}`,
     { current: '/routes', wide: true },
   );
 }

@@ -6,6 +6,8 @@ import { decisionModes, decisionOutcomes } from '../request/decision.ts';
 import { type Reason, reasons } from '../http/reasons.ts';
 import { createPickMetrics } from '../inference/pick-metrics.ts';
 import type { PickObserver } from '../inference/pick-observer.ts';
+import { createTargetMetrics } from '../mcp/federation/target-metrics.ts';
+import type { TargetObserver } from '../mcp/federation/target-observer.ts';
 import { createDecisionFinder, createPlaceFinder, type PlaceCells, type RequestCellSource } from './request-cells.ts';
 import { measureDuration, type RequestContext } from '../request/request-context.ts';
 
@@ -34,6 +36,8 @@ export interface UpstreamMetrics {
   endpointReturned(backend: string): void;
   requestRetried(backend: string): void;
   readonly picks: PickObserver;
+  /** The servers of federations. */
+  readonly targets: TargetObserver;
 }
 
 /** Hooks for configuration. */
@@ -211,6 +215,7 @@ function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
     endpointReturned: (key) => ejected.add({ backend: key }, -1),
     requestRetried: (key) => retries.add({ backend: key }),
     picks: createPickMetrics(metrics),
+    targets: createTargetMetrics(metrics),
   };
 }
 

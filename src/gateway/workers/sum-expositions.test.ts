@@ -11,7 +11,14 @@ function readSample(text: string, key: string): number | undefined {
 }
 
 /** The metrics of a process that has seen this. */
-async function expose({ requests = 0, open = 0, ejected = 0, version = 0, route = 'a b "c"' }): Promise<string> {
+async function expose({
+  requests = 0,
+  open = 0,
+  ejected = 0,
+  up = 1,
+  version = 0,
+  route = 'a b "c"',
+}): Promise<string> {
   const metrics = createMetrics();
   const labels = { route: { max: 10 } };
   const counter = metrics.counter('mcp_gateway_requests_total', 'Requests.', labels);
@@ -20,16 +27,17 @@ async function expose({ requests = 0, open = 0, ejected = 0, version = 0, route 
   for (let left = requests; left > 0; left -= 1) duration.observe({ route }, 1.5);
   metrics.gaugeOf('mcp_gateway_connections', 'Connections.', () => open);
   metrics.gaugeOf('mcp_gateway_upstream_ejected_endpoints', 'Ejected.', () => ejected);
+  metrics.gaugesOf('mcp_gateway_federation_target_up', 'Up.', 'target', () => ({ tickets: up }));
   metrics.gaugeOf('mcp_gateway_config_version', 'Version.', () => version);
   return metrics.expose();
 }
 
 const requests = 'mcp_gateway_requests_total{route="a b \\"c\\""}';
 
-test('counts, distributions and most gauges are summed; others are the largest, or those of who answers', async () => {
+test('counts, distributions and most gauges are summed; others are the largest, the smallest, or those of who answers', async () => {
   const own = await expose({ version: 7 });
   const others = [
-    await expose({ requests: 2, open: 3, ejected: 1, version: 100 }),
+    await expose({ requests: 2, open: 3, ejected: 1, up: 0, version: 100 }),
     await expose({ requests: 5, open: 4, ejected: 1, version: 100 }),
   ];
   const sum = sumExpositions(own, others, none);
@@ -42,6 +50,7 @@ test('counts, distributions and most gauges are summed; others are the largest, 
   assert.equal(readSample(sum, `mcp_gateway_request_duration_seconds_count{${labels}}`), 7);
   assert.equal(readSample(sum, 'mcp_gateway_connections'), 7);
   assert.equal(readSample(sum, 'mcp_gateway_upstream_ejected_endpoints'), 1);
+  assert.equal(readSample(sum, 'mcp_gateway_federation_target_up{target="tickets"}'), 0);
   assert.equal(readSample(sum, 'mcp_gateway_config_version'), 7);
 });
 

@@ -1,15 +1,17 @@
 // The metrics of several processes as those of one gateway, in the Prometheus text format.
 
 /** How the numbers of several processes become one. */
-type Fold = 'sum' | 'max' | 'own';
+type Fold = 'sum' | 'max' | 'min' | 'own';
 
 /**
  * Metrics that are not listed here are summed. `own`: only the number of the process that holds the configuration counts. An endpoint that all
- * workers have ejected counts as one.
+ * workers have ejected counts as one, and a server that any of them cannot reach is down.
  */
 const folds: readonly (readonly [pattern: RegExp, fold: Fold])[] = [
   [/^mcp_gateway_(?:config_|build_info|controller_|store_|workers|worker_)/, 'own'],
   [/^mcp_gateway_upstream_ejected_endpoints$/, 'max'],
+  [/^mcp_gateway_federation_target_up$/, 'min'],
+  [/^mcp_gateway_federation_target_tools$/, 'max'],
   [/^nodejs_eventloop_lag_/, 'max'],
   [/^(?:process_start_time_seconds|process_max_fds|nodejs_version_info)$/, 'own'],
   // Quantiles and means cannot be summed.
@@ -87,6 +89,9 @@ function addSample({ name, samples }: Family, line: string, isOwn: boolean): voi
       return;
     case 'max':
       samples.set(key, Math.max(before ?? value, value));
+      return;
+    case 'min':
+      samples.set(key, Math.min(before ?? value, value));
       return;
     case 'sum':
       samples.set(key, (before ?? 0) + value);

@@ -3,6 +3,7 @@ import type { LogFormat, LogLevel } from '../../base/log.ts';
 import type { CompileProblem } from '../config/compile/compile-problem.ts';
 import type { UpstreamLimits } from '../forward/upstream/upstream-limits.ts';
 import type { EndpointState } from '../forward/upstream/endpoint-state.ts';
+import type { FederationState } from '../mcp/federation/federation-state.ts';
 import type { JournaledRequest } from '../observe/journaled-request.ts';
 import type { LiveBatch } from '../observe/live-requests.ts';
 import type { ListenLimits } from '../listen/limits.ts';
@@ -65,6 +66,7 @@ export interface WorkerCalls {
   readMetrics(nothing: undefined): Promise<string>;
   listRequests(nothing: undefined): readonly JournaledRequest[];
   listEndpoints(nothing: undefined): Promise<readonly EndpointState[]>;
+  listFederations(nothing: undefined): Promise<readonly FederationState[]>;
   /** From now on, requests that end are told; or no longer. */
   watchRequests(isWatched: boolean): void;
   /** As Gateway.setStale. */

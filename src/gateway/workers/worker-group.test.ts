@@ -52,6 +52,7 @@ function startGroup(behave: (worker: FakeWorker, index: number) => Behaviour = (
         readMetrics: () => Promise.resolve('# TYPE a_total counter\na_total 1\n'),
         listRequests: () => [],
         listEndpoints: () => Promise.resolve([]),
+        listFederations: () => Promise.resolve([]),
         watchRequests: (isWatched) => void worker.heard.push(`watched ${isWatched}`),
         setStale: () => Promise.resolve(),
         stopAccepting: () => Promise.resolve(void worker.heard.push('stop')),

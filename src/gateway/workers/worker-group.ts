@@ -131,6 +131,11 @@ export class WorkerGroup {
     return this.#collect((channel) => channel.ask('listEndpoints', undefined));
   }
 
+  /** How the servers of federations are, as every worker sees them; those that do not answer soon are left out. */
+  listFederations(): Promise<Awaited<ReturnType<WorkerCalls['listFederations']>>[]> {
+    return this.#collect((channel) => channel.ask('listFederations', undefined));
+  }
+
   /** The metrics of every worker (the last known ones if it does not answer soon), and the counts of workers that have ended. */
   async readMetrics(): Promise<{ readonly texts: readonly string[]; readonly departed: CountedExposition }> {
     await Promise.all(

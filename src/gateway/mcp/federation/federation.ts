@@ -7,6 +7,8 @@ import { ListCache } from './list-cache.ts';
 import { withConfig } from './reconfigured-target.ts';
 import { SessionTable } from './session-table.ts';
 import type { Target, TargetState } from './target.ts';
+import type { TargetObserver } from './target-observer.ts';
+import { watchTarget } from './watched-target.ts';
 
 /** A target with its configuration in force. */
 export interface Member {
@@ -30,6 +32,7 @@ export interface FederationParts {
   readonly key: string;
   readonly connect: (config: FederationTarget) => Target;
   readonly log: Log;
+  readonly observer: TargetObserver;
 }
 
 interface ConnectedMember extends Member {
@@ -120,7 +123,7 @@ export class Federation {
   #connect(config: FederationTarget): ConnectedMember {
     const known = this.#members.get(config.name);
     const isKept = known !== undefined && known.config.backend.fingerprint === config.backend.fingerprint;
-    const connected = isKept ? known.connected : this.#parts.connect(config);
+    const connected = isKept ? known.connected : this.#connectNew(config);
     let { health } = connected.describe();
     const stopWatching = connected.onHealthChange(() => {
       const before = health;
@@ -133,6 +136,11 @@ export class Federation {
       if (before !== 'unknown' || health === 'down') this.#announceLists();
     });
     return { config, target: withConfig(connected, config), connected, stopWatching };
+  }
+
+  #connectNew(config: FederationTarget): Target {
+    const { key, connect, observer } = this.#parts;
+    return watchTarget(connect(config), observer.observe(key, config.name));
   }
 
   #announceLists(): void {

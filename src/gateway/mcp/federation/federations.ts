@@ -6,26 +6,23 @@ import type { FederationConfig, FederationTarget } from '../../config/federation
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { Federation } from './federation.ts';
 import type { UpstreamBackend } from '../../forward/upstream/upstreams.ts';
-import type { Target, TargetState } from './target.ts';
+import type { FederationState } from './federation-state.ts';
+import type { Target } from './target.ts';
+import { silentTargetObserver, type TargetObserver } from './target-observer.ts';
 
 /** Connects targets to their servers. */
 export type ConnectTarget = (config: FederationTarget) => Target;
 
 export interface FederationsOptions {
   readonly log: Log;
+  /** Told of all requests to targets; nobody when absent. */
+  readonly observer?: TargetObserver;
   /** The connections of a target, by the key of its backend. */
   readonly findBackend: (key: string) => UpstreamBackend | undefined;
   /** In place of real connections. */
   readonly connect?: ConnectTarget;
   /** What all processes on the same ports share: sessions are sealed with it where the configuration has no seal keys. Undefined: a random one. */
   readonly processKey?: Uint8Array | undefined;
-}
-
-/** The targets of one federation, as they are. */
-export interface FederationState {
-  /** Key of the backend. */
-  readonly backend: string;
-  readonly targets: readonly TargetState[];
 }
 
 interface Configured {
@@ -103,11 +100,12 @@ export class Federations {
   }
 
   #load(): Promise<Make> {
-    const { log } = this.#options;
+    const { log, observer = silentTargetObserver } = this.#options;
     this.#loading ??= Promise.all([import('./federation.ts'), this.#loadConnect()]).then(
       ([{ Federation }, connect]) => {
-        const make: Make = (key, config) => new Federation({ key, connect, log }, config);
+        const make: Make = (key, config) => new Federation({ key, connect, log, observer }, config);
         this.#make = make;
+        observer.watch(() => this.describe());
         if (!this.#isClosed) this.#bringUpToDate(make);
         return make;
       },
