@@ -1,7 +1,6 @@
 // What a ProxyBackend says about a federation: several MCP servers that are one to its clients. Names and prefixes, what is served of each server, what happens while one is down.
 import * as z from 'zod';
 import { celRulesKey, type CelRule, someOf, withRules } from './cel-rules.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
 
 const longestPrefix = 20;
 const prefixPattern = /^[a-z][a-z0-9-]*$/;
@@ -59,9 +58,12 @@ export const federationFields = {
     ),
   names: z
     .object({
-      prefix: notSupportedYet(z.enum(['Always', 'Never']).default('Always'), { values: ['Never'] }).describe(
-        'Always: names and URIs carry the prefix of their target. Never: they are those of the servers.',
-      ),
+      prefix: z
+        .enum(['Always', 'Never'])
+        .default('Always')
+        .describe(
+          'Always: names and URIs carry the prefix of their target. Never: they are those of the servers, and what several servers claim is served by none of them.',
+        ),
     })
     .optional()
     .describe('In a federation: what clients call the items of the servers.'),

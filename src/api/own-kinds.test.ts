@@ -143,6 +143,7 @@ describe('a federation', () => {
     [two],
     [`${two}, mode: Federated, failureMode: FailOpen, names: {prefix: Always}, serverInfo: {version: "1"}`],
     [`${two}, failureMode: FailClosed`],
+    [`${two}, names: {prefix: Never}`],
     [`${one}, mode: Federated, failureMode: FailOpen, names: {}, serverInfo: {}`],
     [`${one}, mode: Transparent, failureMode: FailClosed`],
     [`${two}, mode: Transparent`, 'spec.mcp.mode: must be Auto or Federated with several targets'],
@@ -156,7 +157,7 @@ describe('a federation', () => {
     ],
     [`${one}, names: {prefix: Always}`, `spec.mcp.names: ${noEffect}`],
     [`${one}, mode: Transparent, serverInfo: {name: a}`, `spec.mcp.serverInfo: ${noEffect}`],
-    [`${two}, names: {prefix: Never}`, 'spec.mcp.names.prefix: not supported yet'],
+    [`${two}, names: {prefix: Sometimes}`, 'spec.mcp.names.prefix: must be one of Always or Never'],
     [
       `targets: [{name: a, ${address}}, {name: a, ${address}}]`,
       'spec.mcp.targets[1].name: must be unique; entry 0 has the same name',

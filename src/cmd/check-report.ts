@@ -18,6 +18,7 @@ import {
   TargetFailureMode,
   type Backend,
   type FederatedTarget,
+  NamePrefix,
   type Upstream,
 } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
@@ -137,8 +138,8 @@ export interface CheckedBackend {
 /** One server of a federation. */
 export interface CheckedTarget {
   readonly name: string;
-  /** What clients see: names begin with it and `_`, URIs with it and `+`. */
-  readonly prefix: string;
+  /** What clients see: names begin with it and `_`, URIs with it and `+`; null: they are those of the servers. */
+  readonly prefix: string | null;
   readonly transport: 'StreamableHTTP' | 'SSE';
   readonly endpoints: readonly string[];
   readonly failureMode: 'FailOpen' | 'FailClosed';
@@ -314,7 +315,8 @@ function describeBackend({ key, kind }: Backend, picker: PickerConfig | undefine
       return { backend: key, transport, endpoints, picker: null, targets: null };
     }
     case 'federation': {
-      const targets = kind.value.targets.map(describeTarget);
+      const { namePrefix } = kind.value;
+      const targets = kind.value.targets.map((target) => describeTarget(target, namePrefix));
       // The gateway itself speaks Streamable HTTP for all of them.
       const endpoints = targets.flatMap((target) => target.endpoints);
       return { backend: key, transport: 'StreamableHTTP', endpoints, picker: null, targets };
@@ -335,10 +337,13 @@ function describeBackend({ key, kind }: Backend, picker: PickerConfig | undefine
   }
 }
 
-function describeTarget({ server, prefix, failureMode, failure }: FederatedTarget): CheckedTarget {
+function describeTarget(
+  { server, prefix, failureMode, failure }: FederatedTarget,
+  namePrefix: NamePrefix,
+): CheckedTarget {
   return {
     name: server?.name ?? '',
-    prefix,
+    prefix: namePrefix === NamePrefix.NEVER ? null : prefix,
     transport: server?.transport === McpTransport.SSE ? 'SSE' : 'StreamableHTTP',
     endpoints: listEndpoints(server?.upstream, server?.path ?? ''),
     failureMode: failureMode === TargetFailureMode.FAIL_CLOSED ? 'FailClosed' : 'FailOpen',

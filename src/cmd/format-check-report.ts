@@ -189,7 +189,7 @@ function describeCount({ length }: readonly unknown[]): string {
 }
 
 function formatTarget({ name, prefix, transport, endpoints, failureMode, problem }: CheckedTarget): Cell[] {
-  const names = { text: `  ${name}: ${prefix}_NAME, ${prefix}+URI` };
+  const names = { text: `  ${name}: ${prefix === null ? 'without a prefix' : `${prefix}_NAME, ${prefix}+URI`}` };
   const protocol = { StreamableHTTP: 'Streamable HTTP', SSE: 'SSE' }[transport];
   const mode: Cell = { text: `${protocol}, ${failureMode}`, color: 'dim' };
   if (problem !== null) return [names, mode, { text: `counts as down: ${problem}`, color: 'red' }];

@@ -31,12 +31,12 @@ export function createFederation(
   members: readonly FederationMember[],
   sessionRouting: SessionRouting,
 ): FederationBackend {
-  const { failureMode = 'FailOpen', serverInfo = {} } = spec.mcp;
+  const { failureMode = 'FailOpen', serverInfo = {}, names = { prefix: 'Always' } } = spec.mcp;
   const { name = metadata.name, title = '', version = '', instructions = '' } = serverInfo;
   return create(FederationBackendSchema, {
     targets: members.map((member) => createTarget(member, failureMode)),
     sessionRouting,
-    namePrefix: NamePrefix.ALWAYS,
+    namePrefix: names.prefix === 'Never' ? NamePrefix.NEVER : NamePrefix.ALWAYS,
     serverInfo: create(FederatedServerInfoSchema, { name, title, version, instructions }),
   });
 }

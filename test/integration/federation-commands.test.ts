@@ -100,3 +100,33 @@ test('explain --tool says whose tool it is and what that server calls it', async
   assert.equal((await explain('crm_secret')).verdict.outcome, 'denied');
   assert.equal((await explain('tix_secret')).verdict.outcome, 'forwarded');
 });
+
+test('without prefixes nobody claims to know whose a tool is', async (t) => {
+  const { mcp } = federation.spec;
+  const unprefixed = {
+    ...federation,
+    spec: { mcp: { targets: mcp.targets.slice(0, 1), mode: 'Federated', names: { prefix: 'Never' } } },
+  };
+  const folder = await writeFolder(t, {
+    'gateway.yaml': printResources([gateway, unprefixed, route]),
+    'rules.yaml': printResources([rules]),
+  });
+  let out = '';
+  const io = { stdout: (text: string) => void (out += text), stderr: () => undefined, color: false, env: {} };
+  await executeCommand(checkCommand, ['-f', folder], io);
+  assert.match(out, /tickets: without a prefix/);
+  const explain = async (tool: string, ...paths: readonly string[]): Promise<ExplainReport> => {
+    const request = ['--request', 'POST http://127.0.0.1:8080/desk', '--tool', tool, '--json'];
+    const { out: json } = await runExplain([...paths.flatMap((path) => ['-f', join(folder, path)]), ...request]);
+    return JSON.parse(json) as ExplainReport;
+  };
+  const { forward } = await explain('close', 'gateway.yaml');
+  assert.deepEqual(forward?.federation, {
+    targets: [{ name: 'tickets', prefix: null }],
+    item: { target: null, own: 'close', isServed: true },
+  });
+  const purge = await explain('a_purge', 'gateway.yaml');
+  assert.equal(purge.forward?.federation?.item?.isServed, false);
+  // A rule about targets cannot be evaluated, so a Deny denies.
+  assert.equal((await explain('close', 'gateway.yaml', 'rules.yaml')).verdict.outcome, 'denied');
+});

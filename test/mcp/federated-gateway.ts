@@ -1,6 +1,6 @@
 // A gateway with several MCP servers behind one endpoint.
 import { gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
-import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { type GatewayProcessRun, type GatewayRun, runGateway, runGatewayProcess } from '../kit/run-gateway.ts';
 
 export interface FederatedTargetOptions {
   /** The URL of the MCP endpoint. */
@@ -25,6 +25,12 @@ export interface FederatedGatewayOptions {
 export function startFederatedGateway(options: FederatedGatewayOptions): Promise<GatewayRun> {
   const { flags = [] } = options;
   return runGateway({ resources: (port) => describeFederation(port, options), flags });
+}
+
+/** Starts one as a process of its own. */
+export function startFederatedGatewayProcess(options: FederatedGatewayOptions): Promise<GatewayProcessRun> {
+  const { flags = [] } = options;
+  return runGatewayProcess({ resources: (port) => describeFederation(port, options), flags });
 }
 
 /** Its resources, to be changed and written again. */

@@ -19,6 +19,7 @@ import type { Credential } from './credential.ts';
 import { explainFederation } from './explain-federation.ts';
 import type {
   ExplainedAnswer,
+  ExplainedFederation,
   ExplainedForward,
   ExplainedRequest,
   ExplainedToken,
@@ -162,9 +163,9 @@ function describeForward(
   const fresh = passed.filter(([name, value]) => !before.has(`${name.toLowerCase()}: ${value}`));
   const { backend } = plan;
   const federation = backend.federation === undefined ? null : explainFederation(backend.federation, message);
-  // The message goes to one target of a federation, or to all.
+  // The message goes to one target of a federation, or to all; without prefixes, to one of all.
   const servers = backend.federation?.targets
-    .filter(({ name }) => federation?.item === null || federation?.item.target === name)
+    .filter(({ name }) => isConcerned(federation?.item ?? null, name))
     .map((target) => target.backend) ?? [backend];
   const endpoints = servers.flatMap(listEndpoints);
   const mirrors = [...route.filters.mirrors, ...(choice?.filters.mirrors ?? [])];
@@ -226,4 +227,9 @@ function listNotes({ outcome, credential }: ReportInput): string[] {
   if (entries.length > 1)
     notes.push('The rule splits requests by weight; --backend NAME explains another one than the first.');
   return notes;
+}
+
+function isConcerned(item: ExplainedFederation['item'], target: string): boolean {
+  if (item === null) return true;
+  return item.target === null ? item.isServed : item.target === target;
 }

@@ -8,7 +8,10 @@ export function explainFederation(
   federation: FederationConfig,
   message: ExplainedRequest['message'],
 ): ExplainedFederation {
-  const targets = federation.targets.map(({ name, prefix }) => ({ name, prefix }));
+  const targets = federation.targets.map(({ name, prefix }) => ({
+    name,
+    prefix: federation.naming === 'never' ? null : prefix,
+  }));
   return { targets, item: message === null ? null : explainItem(federation, message) };
 }
 
@@ -19,6 +22,9 @@ function explainItem(
   const kind = tool !== null ? 'tool' : prompt !== null ? 'prompt' : 'resource';
   const name = tool ?? prompt ?? resource;
   if (name === null) return null;
+  // Which one lists it is known to a gateway that runs.
+  if (federation.naming === 'never')
+    return { target: null, own: name, isServed: federation.targets.some(({ selects }) => selects[kind](name)) };
   const found = createOwnItemFinder(federation)({ kind, name });
   if (found === undefined) return { target: null, own: null, isServed: false };
   const { target, own } = found;
@@ -29,6 +35,10 @@ function explainItem(
 /** One line. */
 export function formatFederation({ targets, item }: ExplainedFederation): string {
   if (item === null) return `federation of ${targets.map(({ name }) => name).join(', ')}`;
+  if (item.target === null && item.own !== null)
+    return item.isServed
+      ? 'whichever target lists it, if only one does: names have no prefixes'
+      : 'no target: none of them serves it (include, exclude)';
   if (item.target === null)
     return `no target: names begin with one of ${targets.map(({ prefix }) => `${prefix}_`).join(', ')}`;
   const server = `target ${item.target}, which calls it ${item.own}`;

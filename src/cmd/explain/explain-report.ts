@@ -196,10 +196,10 @@ export interface ExplainedForward {
 /** What of a federation a message concerns. */
 export interface ExplainedFederation {
   /** In the order of lists. */
-  readonly targets: readonly { readonly name: string; readonly prefix: string }[];
+  readonly targets: readonly { readonly name: string; /** Null: names have none. */ readonly prefix: string | null }[];
   /** What the server calls the tool, prompt or resource; null: the message names none. */
   readonly item: {
-    /** Null: the name leads to no target. */
+    /** Null: the name leads to no target; or, where names have no prefixes, to the one that lists it. */
     readonly target: string | null;
     readonly own: string | null;
     /** Whether `include` and `exclude` of the target let it be served. */

@@ -11,6 +11,8 @@ export interface DescribedFederation {
   readonly backend: string;
   /** In the order of the resource. */
   readonly targets: readonly DescribedTarget[];
+  /** Names that several servers claim, and that none of them serves. */
+  readonly contested: FederationState['contested'];
 }
 
 /** One of the servers. */
@@ -38,12 +40,13 @@ export function describeFederations(
   { backends }: Pick<RuntimeConfig, 'backends'>,
   states: readonly FederationState[],
 ): readonly DescribedFederation[] {
-  const known = new Map(states.map(({ backend, targets }) => [backend, targets]));
+  const known = new Map(states.map((state) => [state.backend, state]));
   return [...backends.values()].flatMap(({ key, federation }) => {
     if (federation === undefined) return [];
-    const byName = new Map((known.get(key) ?? []).map((state) => [state.name, state]));
+    const { targets: found = [], contested = [] } = known.get(key) ?? {};
+    const byName = new Map(found.map((state) => [state.name, state]));
     const targets = federation.targets.map((target) => describeTarget(federation, target, byName.get(target.name)));
-    return [{ backend: key, targets }];
+    return [{ backend: key, targets, contested }];
   });
 }
 

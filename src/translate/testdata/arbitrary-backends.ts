@@ -146,6 +146,7 @@ export const proxyBackend = resource(proxyApi, 'ProxyBackend', {
             targets.map(([at, rest], index) => ({ name: `${index}.t`, prefix: `t${index}`, ...at, ...rest })),
           ),
         failureMode: optional(failureMode),
+        names: optional(fc.constantFrom({}, { prefix: 'Always' }, { prefix: 'Never' })),
         serverInfo: optional(fc.constantFrom({ name: 'desk' }, { version: '1', instructions: 'Ask.' })),
       }),
     ),

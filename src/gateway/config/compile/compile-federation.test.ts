@@ -8,6 +8,7 @@ import {
   BackendSchema,
   type FederatedTargetSchema,
   type FederationBackendSchema,
+  NamePrefix,
   TargetFailureMode,
 } from '../../../ir/gen/config_pb.ts';
 import { compile } from './compile.ts';
@@ -38,6 +39,12 @@ function read(federation: Federation) {
 }
 
 describe('a federation', () => {
+  test('has prefixes unless it is told to have none', () => {
+    assert.equal(read({ targets: [tickets] }).federation?.naming, 'always');
+    assert.equal(read({ targets: [tickets], namePrefix: NamePrefix.ALWAYS }).federation?.naming, 'always');
+    assert.equal(read({ targets: [tickets], namePrefix: NamePrefix.NEVER }).federation?.naming, 'never');
+  });
+
   test('has targets that are backends of their own, and no endpoints', () => {
     const config = read({
       targets: [tickets, { ...crm, failureMode: TargetFailureMode.FAIL_CLOSED }],

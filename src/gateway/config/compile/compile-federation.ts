@@ -117,6 +117,8 @@ function readNaming(prefix: NamePrefix): FederationConfig['naming'] {
     case NamePrefix.UNSPECIFIED:
     case NamePrefix.ALWAYS:
       return 'always';
+    case NamePrefix.NEVER:
+      return 'never';
     default:
       throw new BackendError(`the naming ${String(prefix)} of the federation is not known`);
   }

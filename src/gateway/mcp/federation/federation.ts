@@ -4,6 +4,8 @@ import type { Log } from '../../../base/log.ts';
 import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
 import { PendingRequests } from './pending-requests.ts';
 import { ListCache } from './list-cache.ts';
+import { OwnedNames } from './owned-names.ts';
+import type { ContestedName } from './owners.ts';
 import { withConfig } from './reconfigured-target.ts';
 import { SessionTable } from './session-table.ts';
 import type { Target, TargetState } from './target.ts';
@@ -46,6 +48,8 @@ export class Federation {
   readonly sessions = new SessionTable();
   readonly pending = new PendingRequests();
   readonly lists = new ListCache(() => performance.now());
+  /** Where names have no prefixes: whose they are. */
+  readonly owned: OwnedNames;
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
   #config: FederationConfig;
@@ -55,6 +59,8 @@ export class Federation {
     this.key = parts.key;
     this.#parts = parts;
     this.#config = config;
+    const { key, log } = parts;
+    this.owned = new OwnedNames({ key, log, cache: this.lists, now: () => performance.now() });
     this.#members = this.#connectAll(config);
   }
 
@@ -82,11 +88,23 @@ export class Federation {
     this.#members = this.#connectAll(config);
     for (const [name, { connected, stopWatching }] of before) {
       stopWatching();
-      this.lists.forget(name);
+      this.forgetLists(name);
+      if (!this.#members.has(name) || config.naming === 'always') this.owned.drop(name);
       if (this.#members.get(name)?.connected !== connected) connected.close();
     }
     for (const stream of this.#streams) stream.changeMembers();
     this.#announceLists();
+  }
+
+  /** The lists of a target may be others now. Whose names they were counts until it has listed again. */
+  forgetLists(target: string): void {
+    this.lists.forget(target);
+    this.owned.outdate(target);
+  }
+
+  /** Names that several targets claim, and that none of them serves. */
+  get contested(): readonly ContestedName[] {
+    return this.owned.contested;
   }
 
   /** Registers a stream; call the result when it ends. */
@@ -129,7 +147,9 @@ export class Federation {
       const before = health;
       ({ health } = connected.describe());
       if (before === health) return;
-      this.lists.forget(config.name);
+      // The first time that it answers may be to a request for a list.
+      if (before === 'unknown') this.lists.forget(config.name);
+      else this.forgetLists(config.name);
       const { key, log } = this.#parts;
       if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
       else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');

@@ -78,10 +78,10 @@ export class Federations {
 
   /** All of them; those that nobody has asked yet as well. */
   describe(): readonly FederationState[] {
-    return Array.from(this.#configured.keys(), (backend) => ({
-      backend,
-      targets: this.#running.get(backend)?.federation.describe() ?? [],
-    }));
+    return Array.from(this.#configured.keys(), (backend) => {
+      const federation = this.#running.get(backend)?.federation;
+      return { backend, targets: federation?.describe() ?? [], contested: federation?.contested ?? [] };
+    });
   }
 
   /** Ends all streams and connections. */

@@ -6,9 +6,11 @@ import type { RpcError } from '../answer/rpc-error.ts';
 import { renameListItem } from '../names/rename-answer.ts';
 import { rpcCodes } from '../read/message.ts';
 import type { ListMethod } from '../read/list-methods.ts';
-import { type Fetched, fetchPage, fetchWholeList, type WholeList } from './fetch-list.ts';
+import { fetchKeptList } from './fetch-kept-list.ts';
+import { type Fetched, fetchPage, type WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
 import { type ListPlace, openCursor, sealCursor } from './list-cursor.ts';
+import type { OwnedNames } from './owned-names.ts';
 import { type ListItem, listForms, type ListPage } from './read-list-page.ts';
 import type { Speaker, Target } from './target.ts';
 
@@ -20,6 +22,8 @@ export interface ListedFederation {
   /** In order. */
   readonly targets: readonly Target[];
   readonly cache: ListCache;
+  /** Undefined: names carry prefixes. */
+  readonly owned?: OwnedNames | undefined;
   readonly sealer: Sealer;
 }
 
@@ -48,7 +52,8 @@ export async function listMerged(federation: ListedFederation, request: ListRequ
   if (start === undefined) return refuse(rpcCodes.invalidParams, 'The cursor is not one of this list.');
   const from = start === first ? 0 : federation.targets.findIndex(({ config }) => config.name === start.target);
   if (from === -1) return refuse(rpcCodes.invalidParams, 'The list has changed: its target is gone. Begin it again.');
-  const isWhole = method === 'tools/list' || method === 'prompts/list';
+  // A name is nobody's when several targets have it, on whichever of their pages.
+  const isWhole = method === 'tools/list' || method === 'prompts/list' || federation.owned !== undefined;
   const merging = new Merging(federation, request);
   return isWhole ? mergeWhole(merging, start, from) : mergePages(merging, start, from);
 }
@@ -130,15 +135,10 @@ class Merging {
     this.#request = request;
   }
 
-  async fetchWhole(target: Target): Promise<Fetched<WholeList>> {
-    const { cache } = this.federation;
+  fetchWhole(target: Target): Promise<Fetched<WholeList>> {
+    const { cache, owned } = this.federation;
     const { method, speaker, signal } = this.#request;
-    const { name } = target.config;
-    const kept = cache.find(name, method, speaker);
-    if (kept !== undefined) return { ok: true, list: kept };
-    const fetched = await fetchWholeList(target, speaker, method, signal);
-    if (fetched.ok) cache.keep(name, method, speaker, fetched.list);
-    return fetched;
+    return fetchKeptList({ cache, owned }, target, speaker, method, signal);
   }
 
   fetchPage(target: Target, cursor: string | undefined): Promise<Fetched<ListPage>> {
@@ -158,6 +158,7 @@ class Merging {
       // A client could use only one of two entries with the same name.
       if (seen.has(own)) continue;
       seen.add(own);
+      if (this.federation.owned?.isContested(method, own) === true) continue;
       if (this.#size > 0 && this.#size + text.length > maxPageText)
         return { target: config.name, cursor, index, after: list.items[index - 1]?.own };
       this.#size += text.length;

@@ -45,11 +45,12 @@ describe('what expressions read of a message', () => {
       const outcome = { ok: true, value: true } as const;
       return JSON.stringify(readReach({ source: '', scope: 'mcp', reads: [path], evaluate: () => outcome }));
     };
-    const all = { tool: true, prompt: true, resource: true, uri: true, method: true, arguments: true, item: true };
+    const items = { tool: true, prompt: true, resource: true, uri: true, target: true };
+    const all = { ...items, method: true, arguments: true, item: true };
     assert.equal(read('mcp'), JSON.stringify(all));
     assert.equal(
       read('mcp', 'tool'),
-      JSON.stringify({ ...all, prompt: false, resource: false, uri: false, method: false }),
+      JSON.stringify({ ...all, prompt: false, resource: false, uri: false, target: false, method: false }),
     );
   });
 

@@ -8,6 +8,8 @@ interface ExpressionReach {
   readonly resource: boolean;
   /** The URI of a resource, as clients or as the server know it. */
   readonly uri: boolean;
+  /** `mcp.target`: whose item it is. */
+  readonly target: boolean;
   /** `mcp.method`: a request without a message has none. */
   readonly method: boolean;
   /** `mcp.tool.arguments`, which are not known before a call. */
@@ -45,6 +47,7 @@ function findReach(reads: Expression['reads']): ExpressionReach {
     prompt,
     resource,
     uri: isResource,
+    target: reaches('target'),
     method: reaches('method'),
     arguments:
       tool &&

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ExpressionVariables } from '../../../cel/expression.ts';
 import { createItemJudge } from './message-step.ts';
 import { isListed, judgeBareRequest, judgeItemMessage, judgePlainMessage } from './judge-message.ts';
-import { createOwnItemFinder } from '../names/own-item.ts';
+import { chooseOwnItemFinder, createOwnItemFinder } from '../names/own-item.ts';
 import type { Item } from '../read/read-item.ts';
 import { createCaller, createFederation, createRules, type WrittenRules } from '../testing/message-fixture.ts';
 
@@ -216,5 +216,44 @@ describe('in a federation', () => {
     // `file://host/a` is ambiguous only as a file.
     assert.equal(reads(rules, 'tix+file:///a?b'), false);
     assert.equal(reads(rules, 'tix+file:///a%2fb'), false);
+  });
+});
+
+describe('in a federation whose names have no prefixes', () => {
+  const findOwnItem = chooseOwnItemFinder(createFederation({ tickets: 'tix', crm: 'crm' }, 'never'));
+  const items: readonly Item[] = [
+    { kind: 'tool', name: 'close' },
+    { kind: 'prompt', name: 'ask' },
+    { kind: 'resource', name: 'file:///a' },
+  ];
+
+  /** What of these is allowed, and whether lists agree. */
+  function judgeItems(written: WrittenRules): string {
+    const caller = { ...createCaller(createRules(written)), findOwnItem };
+    const allowed = items.filter((item) => {
+      const { decision } = judgeItemMessage(caller, `${item.kind}s/x`, version, item);
+      assert.equal(isListed(caller, version, item.kind, item.name), decision.allowed);
+      return decision.allowed;
+    });
+    return allowed.map(({ kind }) => kind).join(' ');
+  }
+
+  for (const [action, expression, allowed] of [
+    ['Deny', 'mcp.target.name == "crm"', ''],
+    ['Deny', 'has(mcp.target) && mcp.target.name == "crm"', ''],
+    ['Deny', 'has(mcp.target.tool) && mcp.target.tool == "wipe"', 'prompt resource'],
+    ['Deny', 'mcp.tool.name == "wipe" && mcp.target.name == "crm"', 'prompt resource'],
+    ['Require', '!has(mcp.target)', ''],
+    ['Allow', 'mcp.target.name == "crm" || true', ''],
+    ['Allow', 'mcp.tool.name == "close"', 'tool'],
+    ['Deny', 'mcp.tool.name == "close"', 'prompt resource'],
+  ] as const)
+    test(`${action} ${expression}: ${allowed}`, () =>
+      assert.equal(judgeItems({ action, expressions: [expression] }), allowed));
+
+  test('the reason is told', () => {
+    const rules = createRules({ action: 'Deny', expressions: ['mcp.target.name == "crm"'] });
+    const { decision } = judgeItemMessage({ ...createCaller(rules), findOwnItem }, 'tools/call', version, items[0]!);
+    assert.match(decision.problem ?? '', /names\.prefix: Never/);
   });
 });

@@ -4,13 +4,18 @@
 // | uses no item (initialize, lists, ping) | those that read any item                  | counts as match |
 // | uses an item                           | those that read items of other kinds only | is no match     |
 // | is none (GET, DELETE, an answer)       | those that read the method or any item    | counts as match |
-import { ambiguous, type ExpressionOutcome, type ExpressionVariables } from '../../../cel/expression.ts';
+import {
+  ambiguous,
+  type Expression,
+  type ExpressionOutcome,
+  type ExpressionVariables,
+} from '../../../cel/expression.ts';
 import { decideRules, type RuleApplication } from '../../authorization/decide-rules.ts';
 import type { RuleDecision } from '../../config/rule-set.ts';
 import { findAmbiguity } from '../read/ambiguous-uri.ts';
-import type { FindOwnItem } from '../names/own-item.ts';
+import type { FindOwnItem, OwnItem, Unknowable } from '../names/own-item.ts';
 import type { ItemKind, Item } from '../read/read-item.ts';
-import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expression-reach.ts';
+import { concernsBareRequest, concernsItem, concernsPlainMessage, readReach } from './expression-reach.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { listSpellings } from '../read/resource-spellings.ts';
 
@@ -21,7 +26,7 @@ export interface Caller {
   readonly variables: ExpressionVariables;
   readonly sessionId: string;
   /** Of a federation: whose items are meant. */
-  readonly findOwnItem?: FindOwnItem | undefined;
+  readonly findOwnItem?: FindOwnItem | Unknowable | undefined;
 }
 
 /** A verdict of the rules, with the input to evaluate every expression again. */
@@ -68,7 +73,7 @@ export function judgeItemMessage(
 
 /** The other spellings of a resource: of the URI that its server knows, as clients would write them. */
 function listOtherNames({ findOwnItem }: Caller, item: Item): readonly string[] {
-  const found = findOwnItem?.(item);
+  const found = findOwn(findOwnItem, item);
   const uri = found === undefined ? item.name : found.own;
   return listSpellings(uri).flatMap((spelling) => {
     if (spelling === uri) return [];
@@ -79,7 +84,12 @@ function listOtherNames({ findOwnItem }: Caller, item: Item): readonly string[] 
 /** What is ambiguous about the URI of a resource, as its server reads it. */
 export function findResourceAmbiguity({ rules, findOwnItem }: Caller, uri: string): string | undefined {
   if (!rules.readsResources) return undefined;
-  return findAmbiguity(findOwnItem?.({ kind: 'resource', name: uri })?.own ?? uri);
+  return findAmbiguity(findOwn(findOwnItem, { kind: 'resource', name: uri })?.own ?? uri);
+}
+
+/** Without prefixes a name is that of the server. */
+function findOwn(find: Caller['findOwnItem'], item: Item): OwnItem | undefined {
+  return find === undefined || find === 'unknowable' ? undefined : find(item);
 }
 
 const usingMethods: Readonly<Record<ItemKind, string>> = {
@@ -98,7 +108,7 @@ export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind
   const application: RuleApplication = {
     ...itemMessages.tool,
     evaluate(expression): ExpressionOutcome {
-      const outcome = expression.evaluate(variables);
+      const outcome = evaluateFor(caller, expression, variables);
       // An outcome that does not depend on the arguments is already final.
       return outcome.ok ? outcome : (withoutArguments.get(expression) ?? outcome);
     },
@@ -114,7 +124,27 @@ function judge(
   application: RuleApplication,
 ): MessageJudgement {
   const variables = describeMessage(caller, method, protocolVersion, item);
-  return { decision: decideRules(caller.rules.rules, variables, application), variables, application };
+  const known: RuleApplication =
+    caller.findOwnItem === 'unknowable'
+      ? { ...application, evaluate: (expression, seen) => evaluateFor(caller, expression, seen) }
+      : application;
+  return { decision: decideRules(caller.rules.rules, variables, known), variables, application: known };
+}
+
+const unknowableTarget: ExpressionOutcome = {
+  ok: false,
+  problem: 'mcp.target is not known where names have no prefix (names.prefix: Never)',
+};
+
+/** Also `has(mcp.target)` says nothing then: a rule must not be evaded because nobody knows yet whose the item is. */
+function evaluateFor(
+  { findOwnItem }: Caller,
+  expression: Expression,
+  variables: ExpressionVariables,
+): ExpressionOutcome {
+  return findOwnItem === 'unknowable' && readReach(expression).target
+    ? unknowableTarget
+    : expression.evaluate(variables);
 }
 
 function describeMessage(
@@ -123,13 +153,16 @@ function describeMessage(
   protocolVersion: string,
   item: Item | undefined,
 ): ExpressionVariables {
-  const target = item && findOwnItem && describeTarget(item, findOwnItem);
+  const target = item && describeTarget(item, findOwnItem);
   const own = target === undefined ? undefined : { target };
   return { ...variables, mcp: { method, protocolVersion, sessionId, ...describeItem(item), ...own } };
 }
 
-function describeTarget(item: Item, findOwnItem: FindOwnItem): NonNullable<ExpressionVariables['mcp']>['target'] {
-  const found = findOwnItem(item);
+function describeTarget(
+  item: Item,
+  findOwnItem: Caller['findOwnItem'],
+): NonNullable<ExpressionVariables['mcp']>['target'] {
+  const found = findOwn(findOwnItem, item);
   if (found === undefined) return undefined;
   const { target: name, own } = found;
   return item.kind === 'resource' ? { name, uri: own } : { name, [item.kind]: own };

@@ -29,7 +29,7 @@ import { chooseVersion, readVersionHeader } from '../read/protocol-version.ts';
 import { findUnreadableForm, type MessageBody, readMessageBody } from '../read/read-message-body.ts';
 import { restoreNames } from '../answer/restore-names.ts';
 import { formatRpcAnswer, formatRpcError, type RpcError } from '../answer/rpc-error.ts';
-import { createOwnItemFinder } from '../names/own-item.ts';
+import { chooseOwnItemFinder } from '../names/own-item.ts';
 import { renameItem } from '../names/rename-request.ts';
 
 /** A request to an MCP backend with rules, after authentication and the rules over requests. */
@@ -80,7 +80,7 @@ function startStep(
     rules,
     variables: readRequestVariables(context, token),
     sessionId: readFieldValues(context.exchange.headers, 'mcp-session-id')[0] ?? '',
-    findOwnItem: backend.federation && createOwnItemFinder(backend.federation),
+    findOwnItem: backend.federation && chooseOwnItemFinder(backend.federation),
   };
   return {
     context,

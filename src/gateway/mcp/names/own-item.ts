@@ -16,8 +16,17 @@ export interface OwnItem {
 /** Undefined: the name leads to no server. */
 export type FindOwnItem = (item: Pick<Item, 'kind' | 'name'>) => OwnItem | undefined;
 
+/** Without prefixes only the lists of the servers say whose an item is, which is not known before they were asked. What rules say about the target cannot be judged then. */
+export type Unknowable = 'unknowable';
+
+/** How rules find out whose an item is. */
+export function chooseOwnItemFinder(federation: FederationConfig): FindOwnItem | Unknowable {
+  return federation.naming === 'never' ? 'unknowable' : createOwnItemFinder(federation);
+}
+
 /** Finds the server by the prefix. */
 export function createOwnItemFinder(federation: FederationConfig): FindOwnItem {
+  if (federation.naming === 'never') return () => undefined;
   return ({ kind, name }) => {
     const found = kind === 'resource' ? readClientUri(federation, name) : readClientName(federation, name);
     if (found === undefined) return undefined;

@@ -50,7 +50,10 @@ export function createRules({ action = 'Allow', expressions, scopes = [] }: Writ
 }
 
 /** A federation of targets with these names and prefixes. */
-export function createFederation(prefixes: Readonly<Record<string, string>>): FederationConfig {
+export function createFederation(
+  prefixes: Readonly<Record<string, string>>,
+  naming: FederationConfig['naming'] = 'always',
+): FederationConfig {
   const all = (): boolean => true;
   const targets = Object.entries(prefixes).map(([name, prefix]) => ({
     name,
@@ -60,7 +63,7 @@ export function createFederation(prefixes: Readonly<Record<string, string>>): Fe
     selects: { tool: all, prompt: all, resource: all },
   }));
   const serverInfo = { name: 'desk', title: undefined, version: '1', instructions: undefined };
-  return { targets, naming: 'always', serverInfo };
+  return { targets, naming, serverInfo };
 }
 
 /** A caller with these claims. */

@@ -5,11 +5,13 @@ import { readClientTask } from '../../names/names.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
-import { readItems } from '../../read/read-item.ts';
-import { answerFailure, formatError, withoutAnswer } from './failures.ts';
+import { type Item, readItems } from '../../read/read-item.ts';
+import type { TargetFailure } from '../target.ts';
+import { answerFailure, formatError, internalError, withoutAnswer } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
-import { findItem, type FoundItem } from './find-item.ts';
+import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
 import { passOn } from './pass-on.ts';
+import { runLater } from './run-later.ts';
 
 /** A request that names a tool, a prompt, a resource or a template. */
 export function askForItem(conversation: Conversation, asked: Asked, sink: MessageSink): Running {
@@ -20,10 +22,44 @@ export function askForItem(conversation: Conversation, asked: Asked, sink: Messa
     return nothingRunning;
   }
   const item = reading.items[0]!;
-  const found = findItem(conversation.config, item);
-  if (found !== undefined) return ask(conversation, asked, found, sink);
-  const { code, message: text, data } = describeUnknownItem(item, message.method, conversation.speaker.version);
-  sink.answer(formatError(message.id, code, text, data));
+  if (conversation.config.naming === 'never') return askOwner(conversation, asked, item, sink);
+  const found = findPrefixedItem(conversation.config, item);
+  return found === undefined ? refuseUnknown(conversation, asked, item, sink) : ask(conversation, asked, found, sink);
+}
+
+/** The target that lists the item answers. */
+function askOwner(conversation: Conversation, asked: Asked, item: Item, sink: MessageSink): Running {
+  const { note } = conversation;
+  const { id } = asked.message;
+  return runLater(
+    findListedItem(conversation, item),
+    (listed) => {
+      if (listed.kind === 'found') return ask(conversation, asked, listed.found, sink);
+      if (listed.kind === 'unknown') return refuseUnknown(conversation, asked, item, sink);
+      sink.answer(answerFailure(id, listed.target, withoutLists, note));
+      return nothingRunning;
+    },
+    (error) => {
+      note({ reason: 'internal_error', detail: String(error) });
+      sink.answer(formatError(id, internalError, 'The gateway failed to find the server.'));
+    },
+  );
+}
+
+const withoutLists: TargetFailure = {
+  ...withoutAnswer,
+  kind: 'down',
+  detail: 'nobody knows what it has, because it has not answered with its lists yet',
+};
+
+function refuseUnknown(
+  { speaker }: Conversation,
+  { message: { id, method } }: Asked,
+  item: Item,
+  sink: MessageSink,
+): Running {
+  const { code, message, data } = describeUnknownItem(item, method, speaker.version);
+  sink.answer(formatError(id, code, message, data));
   return nothingRunning;
 }
 

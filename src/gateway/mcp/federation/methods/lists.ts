@@ -23,7 +23,8 @@ export function answerList(
   const timer = setTimeout(() => stop.abort(), limitMs);
   let isGone = false;
   const { key, lists: cache, targets } = federation;
-  const listed = { key, naming: config.naming, targets, cache, sealer };
+  const owned = config.naming === 'never' ? federation.owned : undefined;
+  const listed = { key, naming: config.naming, targets, cache, owned, sealer };
   const onMissing = (target: string, problem: string): void => note({ detail: `${target}: ${problem}` });
   listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })
     .then((outcome) =>

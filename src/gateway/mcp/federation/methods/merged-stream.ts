@@ -131,8 +131,7 @@ export class MergedStream implements FederatedStream, Running {
           return true;
         }
         if (!isCurrent() || message.kind === 'response') return true;
-        if (message.method?.endsWith('/list_changed') === true)
-          conversation.federation.lists.forget(member.config.name);
+        if (message.method?.endsWith('/list_changed') === true) conversation.federation.forgetLists(member.config.name);
         return hold(stamp(passOn(conversation, attachment.member.config, message)));
       },
       // It has no such stream. When it was away, it may be another one afterwards.

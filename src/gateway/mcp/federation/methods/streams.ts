@@ -1,14 +1,15 @@
 // The streams on which servers speak on their own: what a client asks to hear, and how it is told.
 import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import { rpcCodes } from '../../read/message.ts';
-import { readItems } from '../../read/read-item.ts';
+import { type Item, readItems } from '../../read/read-item.ts';
 import type { ListenFilter } from '../target.ts';
 import type { ListName } from '../../streams/list-changed-rules.ts';
 import type { ClientAnswer } from './client-answer.ts';
-import { formatError, formatResult } from './failures.ts';
+import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, nothingRunning, type Running } from './federated-request.ts';
-import { findItem } from './find-item.ts';
+import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
 import { MergedStream } from './merged-stream.ts';
+import { runLater } from './run-later.ts';
 
 const everything: ListenFilter = { tools: true, prompts: true, resources: true, uris: [] };
 const allLists: readonly ListName[] = ['tools', 'prompts', 'resources'];
@@ -37,8 +38,29 @@ export function openSubscription(conversation: Conversation, asked: Asked, answe
     answer.respond(formatError(id, rpcCodes.invalidParams, `The message ${problem}.`));
     return nothingRunning;
   }
-  const uris = reading.items.map(({ name }) => name);
-  return subscribe(conversation, id, notifications, uris, answer);
+  if (conversation.config.naming === 'always') {
+    const found = reading.items.map((item) => findPrefixedItem(conversation.config, item));
+    return subscribe(conversation, id, notifications, findWanted(reading.items, found), answer);
+  }
+  return runLater(
+    Promise.all(reading.items.map((item) => findListedItem(conversation, item))),
+    (listed) => {
+      const found = listed.map((each) => (each.kind === 'found' ? each.found : undefined));
+      return subscribe(conversation, id, notifications, findWanted(reading.items, found), answer);
+    },
+    (error) => {
+      conversation.note({ reason: 'internal_error', detail: String(error) });
+      answer.respond(formatError(id, internalError, 'The gateway failed to find the servers.'));
+    },
+  );
+}
+
+/** What nobody has is not told of. */
+function findWanted(items: readonly Item[], found: readonly (FoundItem | undefined)[]): readonly WantedUri[] {
+  return items.flatMap(({ name }, index) => {
+    const item = found[index];
+    return item === undefined ? [] : [{ uri: name, target: item.target.name, own: item.own }];
+  });
 }
 
 const filterKeys = {
@@ -51,15 +73,11 @@ function subscribe(
   conversation: Conversation,
   id: string | number,
   notifications: JsonObject,
-  uris: readonly string[],
+  wanted: readonly WantedUri[],
   answer: ClientAnswer,
 ): Running {
   const wants = (list: ListName): boolean => notifications[filterKeys[list]] === true;
   const lists = allLists.filter(wants);
-  const wanted: WantedUri[] = uris.flatMap((uri) => {
-    const found = findItem(conversation.config, { kind: 'resource', name: uri });
-    return found === undefined ? [] : [{ uri, target: found.target.name, own: found.own }];
-  });
   const farewell = formatResult(id, JSON.stringify({ resultType: 'complete', _meta: { [subscriptionKey]: id } }));
   const stamp = (json: string): string => stampSubscription(json, id);
   answer.openStream();

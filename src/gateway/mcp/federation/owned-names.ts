@@ -1,0 +1,178 @@
+// The names of a federation without prefixes, as this process knows them: what targets list is noted, and a name that nobody is known to own is looked for in the lists of all
+// targets, once for all who ask at the same time, and not for long.
+import type { Log } from '../../../base/log.ts';
+import type { FederationTarget } from '../../config/federation-config.ts';
+import type { ListMethod } from '../read/list-methods.ts';
+import type { Item } from '../read/read-item.ts';
+import { fetchKeptList } from './fetch-kept-list.ts';
+import type { WholeList } from './fetch-list.ts';
+import type { ListCache } from './list-cache.ts';
+import { type ContestedName, listsOfKind, Owners, type Ownership, type OwnershipChange } from './owners.ts';
+import type { Speaker, Target } from './target.ts';
+
+export interface OwnedNamesParts {
+  /** Key of the backend. */
+  readonly key: string;
+  readonly cache: ListCache;
+  readonly log: Log;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+}
+
+/** A target with its configuration in force. */
+interface Member {
+  readonly config: FederationTarget;
+  readonly target: Target;
+}
+
+export type NameFinding =
+  | Ownership
+  /** Of a target that the federation cannot do without nobody knows what it has. */
+  | { readonly kind: 'unavailable'; readonly target: string };
+
+/** A call waits so long for the lists. */
+const askMs = 5_000;
+/** A list that was asked for so recently is not asked for again: whoever calls what does not exist must not keep the servers busy. */
+const freshMs = 1_000;
+/** A target without a list is asked again after this time, or when it is back. */
+const retryMs = 10_000;
+const maxRetries = 10_000;
+/** Names in one line of the log. */
+const maxLogged = 20;
+
+export class OwnedNames {
+  readonly #parts: OwnedNamesParts;
+  readonly #owners: Owners;
+  readonly #asking = new Map<string, Promise<void>>();
+  /** When a list may be asked for that could not be read. */
+  readonly #retryAt = new Map<string, number>();
+
+  constructor(parts: OwnedNamesParts) {
+    this.#parts = parts;
+    this.#owners = new Owners(parts.now);
+  }
+
+  get contested(): readonly ContestedName[] {
+    return this.#owners.contested;
+  }
+
+  epochOf(target: string): number {
+    return this.#owners.epochOf(target);
+  }
+
+  /** A target has listed this to a client. */
+  note(target: string, method: ListMethod, speaker: Speaker, { items, isPublic }: WholeList, epoch: number): void {
+    const names = items.map(({ own }) => own);
+    const view = isPublic ? toAll : formatView(speaker);
+    this.#tell(this.#owners.note(target, method, view, names, epoch));
+  }
+
+  /** Whether it is known what a client finds in this list. */
+  isNoted(target: string, method: ListMethod, speaker: Speaker): boolean {
+    return this.#listedAt(target, method, speaker) !== undefined;
+  }
+
+  isContested(method: ListMethod, name: string): boolean {
+    return this.#owners.isContested(method, name);
+  }
+
+  outdate(target: string): void {
+    this.#owners.outdate(target);
+    for (const key of this.#retryAt.keys()) if (key.startsWith(`${target}\0`)) this.#retryAt.delete(key);
+  }
+
+  drop(target: string): void {
+    this.#tell(this.#owners.drop(target));
+  }
+
+  /** Whose item it is. Asks for lists that this client has not seen; when nobody has the item, for all of them. */
+  async find(members: Iterable<Member>, speaker: Speaker, { kind, name }: Item): Promise<NameFinding> {
+    const byName = new Map(Array.from(members, (member) => [member.config.name, member]));
+    const serves = (target: string): boolean => byName.get(target)?.config.selects[kind](name) === true;
+    const methods = listsOfKind[kind];
+    await this.#askAll(byName.values(), methods, speaker, -Infinity);
+    let ownership = this.#owners.find(kind, name, serves);
+    if (ownership.kind === 'unknown') {
+      await this.#askAll(byName.values(), methods, speaker, this.#parts.now() - freshMs);
+      ownership = this.#owners.find(kind, name, serves);
+    }
+    for (const { config } of byName.values())
+      if (config.failsClosed && methods.some((method) => !this.#owners.hasListed(config.name, method)))
+        return { kind: 'unavailable', target: config.name };
+    return ownership;
+  }
+
+  #listedAt(target: string, method: ListMethod, speaker: Speaker): number | undefined {
+    return this.#owners.listedAt(target, method, formatView(speaker)) ?? this.#owners.listedAt(target, method, toAll);
+  }
+
+  /** Asks for all lists that were not read since. */
+  async #askAll(
+    members: Iterable<Member>,
+    methods: readonly ListMethod[],
+    speaker: Speaker,
+    sinceMs: number,
+  ): Promise<void> {
+    const asked: Promise<void>[] = [];
+    for (const { config, target } of members)
+      for (const method of methods)
+        if ((this.#listedAt(config.name, method, speaker) ?? -Infinity) <= sinceMs)
+          asked.push(this.#ask(target, method, speaker));
+    if (asked.length > 0) await Promise.all(asked);
+  }
+
+  #ask(target: Target, method: ListMethod, speaker: Speaker): Promise<void> {
+    const key = `${target.config.name}\0${method}\0${formatView(speaker)}`;
+    const running = this.#asking.get(key);
+    if (running !== undefined) return running;
+    if ((this.#retryAt.get(key) ?? -Infinity) > this.#parts.now()) return Promise.resolve();
+    const asking = this.#fetch(target, method, speaker, key).finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asking);
+    return asking;
+  }
+
+  async #fetch(target: Target, method: ListMethod, speaker: Speaker, key: string): Promise<void> {
+    const { cache, now, log, key: backend } = this.#parts;
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), askMs);
+    try {
+      const fetched = await fetchKeptList({ cache, owned: this }, target, speaker, method, stop.signal);
+      this.#retryAt.delete(key);
+      if (fetched.ok) return;
+      this.#retryAt.set(key, now() + retryMs);
+      if (this.#retryAt.size > maxRetries) this.#retryAt.delete(this.#retryAt.keys().next().value!);
+      const { problem } = fetched;
+      log.debug({ backend, target: target.config.name, method, problem }, 'a list of a federation cannot be read');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #tell(change: OwnershipChange | undefined): void {
+    if (change === undefined) return;
+    const { log, key: backend } = this.#parts;
+    const { contested, settled } = change;
+    if (contested.length > 0)
+      log.warn(
+        { backend, count: contested.length, names: contested.slice(0, maxLogged) },
+        'several servers of a federation claim the same names; none of them serves these',
+      );
+    if (settled.length > 0)
+      log.info(
+        {
+          backend,
+          count: settled.length,
+          names: settled.slice(0, maxLogged).map(({ kind, name }) => ({ kind, name })),
+        },
+        'names of a federation are not claimed by several servers any more',
+      );
+  }
+}
+
+/** The view of a list that is the same for all. */
+const toAll = '';
+
+/** A server may list other things to a client of another version, or with other capabilities. */
+function formatView({ version, capabilities, owner }: Speaker): string {
+  return [version, capabilities, owner ?? ''].join('\0');
+}
