@@ -7,6 +7,7 @@ import { ListCache } from './list-cache.ts';
 import { OwnedNames } from './owned-names.ts';
 import type { ContestedName } from './owners.ts';
 import { withConfig } from './reconfigured-target.ts';
+import { SlowTargets } from './slow-targets.ts';
 import { SessionTable } from './session-table.ts';
 import type { Target, TargetState } from './target.ts';
 import type { TargetObserver } from './target-observer.ts';
@@ -50,6 +51,7 @@ export class Federation {
   readonly lists = new ListCache(() => performance.now());
   /** Where names have no prefixes: whose they are. */
   readonly owned: OwnedNames;
+  readonly slow = new SlowTargets(() => performance.now());
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
   #config: FederationConfig;
@@ -90,6 +92,7 @@ export class Federation {
       stopWatching();
       this.forgetLists(name);
       if (!this.#members.has(name) || config.naming === 'always') this.owned.drop(name);
+      this.slow.forget(name);
       if (this.#members.get(name)?.connected !== connected) connected.close();
     }
     for (const stream of this.#streams) stream.changeMembers();
@@ -150,6 +153,7 @@ export class Federation {
       // The first time that it answers may be to a request for a list.
       if (before === 'unknown') this.lists.forget(config.name);
       else this.forgetLists(config.name);
+      this.slow.forget(config.name);
       const { key, log } = this.#parts;
       if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
       else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');

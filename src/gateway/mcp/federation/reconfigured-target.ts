@@ -1,12 +1,16 @@
-// A target whose connections stay what they are while its prefix, its selection or its failure mode changes.
+// A target with other members: its connections stay what they are while its prefix, its selection or its failure mode changes.
 import type { FederationTarget } from '../../config/federation-config.ts';
 import type { Target } from './target.ts';
 
 /** The target with another configuration. */
 export function withConfig(target: Target, config: FederationTarget): Target {
-  if (target.config === config) return target;
+  return target.config === config ? target : replaceMembers(target, { config });
+}
+
+/** The target with these members in place of its own. */
+export function replaceMembers(target: Target, members: Partial<Target>): Target {
   return {
-    config,
+    config: target.config,
     describe: () => target.describe(),
     introduce: (speaker) => target.introduce(speaker),
     request: (speaker, message, events) => target.request(speaker, message, events),
@@ -15,5 +19,6 @@ export function withConfig(target: Target, config: FederationTarget): Target {
     endSession: (speaker) => target.endSession(speaker),
     onHealthChange: (listener) => target.onHealthChange(listener),
     close: () => target.close(),
+    ...members,
   };
 }

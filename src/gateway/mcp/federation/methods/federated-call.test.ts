@@ -299,6 +299,23 @@ describe('everybody', () => {
     });
   });
 
+  test('a server that hangs makes one list slow, and not the next one', async (t) => {
+    const list = (each: { answer(result: object): void }): void => each.answer({ tools: [{ name: 'x' }] });
+    const fixture = createFederation({ a: { onRequest: list }, b: { onRequest() {} } });
+    const session = await fixture.initialize();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const first = fixture.ask(session, 'tools/list');
+    for (let turn = 0; turn < 100 && (fixture.targets['b']!.calls.length === 0 || !first.isOver); turn += 1) {
+      // eslint-disable-next-line no-await-in-loop
+      await new Promise((resolve) => setImmediate(resolve));
+      if (fixture.targets['b']!.calls.length > 0) t.mock.timers.tick(15_000);
+    }
+    const expected = { tools: [{ name: 'a_x' }], _meta: { 'gateway.proxy/unavailable': ['b'] } };
+    assert.deepEqual((await first.done).json['result'], expected);
+    assert.deepEqual((await fixture.ask(session, 'tools/list').done).json['result'], expected);
+    assert.equal(fixture.targets['b']!.calls.length, 1);
+  });
+
   test('notifications; a cancellation goes to the one that was asked', async () => {
     const { ask, initialize, talk, targets } = createFederation({ a: { onRequest() {} }, b: {} });
     const session = await initialize();

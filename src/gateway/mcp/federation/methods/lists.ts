@@ -20,12 +20,20 @@ export function answerList(
     return nothingRunning;
   }
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), limitMs);
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    stop.abort();
+  }, limitMs);
   let isGone = false;
-  const { key, lists: cache, targets } = federation;
+  const { key, lists: cache, slow } = federation;
+  const targets = federation.targets.map((target) => slow.pass(target));
   const owned = config.naming === 'never' ? federation.owned : undefined;
   const listed = { key, naming: config.naming, targets, cache, owned, sealer };
-  const onMissing = (target: string, problem: string): void => note({ detail: `${target}: ${problem}` });
+  const onMissing = (target: string, problem: string): void => {
+    if (isLate) slow.note(target);
+    note({ detail: `${target}: ${problem}` });
+  };
   listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })
     .then((outcome) =>
       outcome.ok
