@@ -10,6 +10,7 @@ import {
   type Listener,
   type McpTarget,
   McpTransport,
+  NamePrefix,
   PickerFailureMode,
   type Policy,
   type Route,
@@ -172,13 +173,14 @@ function describeBackend({ key, kind }: Backend): DescribedResource {
       };
     }
     case 'federation': {
-      const { targets, sessionRouting, serverInfo } = kind.value;
+      const { targets, sessionRouting, namePrefix, serverInfo } = kind.value;
       return {
         ...resource,
         spec: {
           mcp: {
             mode: 'Federated',
             targets: targets.map((target) => describeFederatedTarget(target, namespace)),
+            names: { prefix: namePrefix === NamePrefix.NEVER ? 'Never' : 'Always' },
             sessionRouting: nameRouting(sessionRouting),
             serverInfo: {
               name: serverInfo?.name,
