@@ -2,7 +2,6 @@
 import type { FederationConfig, FederationTarget } from '../config/federation-config.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import type { FederationState } from '../mcp/federation/federation-state.ts';
-import type { ContestedName } from '../mcp/federation/owners.ts';
 import type { TargetState } from '../mcp/federation/target.ts';
 import { formatEndpointName } from './endpoint-name.ts';
 
@@ -12,8 +11,8 @@ export interface DescribedFederation {
   readonly backend: string;
   /** In the order of the resource. */
   readonly targets: readonly DescribedTarget[];
-  /** Names that several servers claim, and that none of them serves: the first of them. */
-  readonly contested: readonly ContestedName[];
+  /** Names that several servers claim, and that none of them serves. */
+  readonly contested: FederationState['contested'];
 }
 
 /** One of the servers. */
@@ -36,9 +35,6 @@ export interface DescribedTarget {
   readonly endpoints: readonly string[];
 }
 
-/** Of each federation. */
-const maxContested = 100;
-
 /** All of them, in the order of the configuration. */
 export function describeFederations(
   { backends }: Pick<RuntimeConfig, 'backends'>,
@@ -47,9 +43,9 @@ export function describeFederations(
   const known = new Map(states.map((state) => [state.backend, state]));
   return [...backends.values()].flatMap(({ key, federation }) => {
     if (federation === undefined) return [];
-    const byName = new Map((known.get(key)?.targets ?? []).map((state) => [state.name, state]));
+    const { targets: found = [], contested = [] } = known.get(key) ?? {};
+    const byName = new Map(found.map((state) => [state.name, state]));
     const targets = federation.targets.map((target) => describeTarget(federation, target, byName.get(target.name)));
-    const contested = (known.get(key)?.contested ?? []).slice(0, maxContested);
     return [{ backend: key, targets, contested }];
   });
 }

@@ -71,12 +71,17 @@ export function formatFederations(federations: readonly DescribedFederation[], n
 ${formatCardTable('Servers of federations', targetColumns, rows)}${federations.map(formatContested).join('')}`;
 }
 
+/** Names of a federation on a page. */
+const maxContested = 100;
+
 function formatContested({ backend, contested }: DescribedFederation): string {
   if (contested.length === 0) return '';
-  const names = contested.map(
-    ({ kind, name, targets }) =>
-      `<li>${kind} <code>${escapeHtml(name)}</code>: ${targets.map((target) => escapeHtml(target)).join(', ')}</li>`,
-  );
+  const names = contested
+    .slice(0, maxContested)
+    .map(
+      ({ kind, name, targets }) =>
+        `<li>${kind} <code>${escapeHtml(name)}</code>: ${targets.map((target) => escapeHtml(target)).join(', ')}</li>`,
+    );
   return `
 <p class="bad">Several servers of <code>${escapeHtml(formatBackendName(backend))}</code> claim these names, so none of them serves them:</p>
 <ul>${names.join('')}</ul>`;
@@ -87,9 +92,11 @@ export function writeFederations(federations: readonly DescribedFederation[]): s
   return federations.flatMap(({ backend, targets, contested }) => [
     `federation ${backend}, ${targets.length} ${targets.length === 1 ? 'server' : 'servers'}`,
     ...targets.map((target) => `  ${writeTarget(target)}`),
-    ...contested.map(
-      ({ kind, name, targets: claimants }) => `  ${kind} ${name}: claimed by ${claimants.join(', ')}, served by none`,
-    ),
+    ...contested
+      .slice(0, maxContested)
+      .map(
+        ({ kind, name, targets: claimants }) => `  ${kind} ${name}: claimed by ${claimants.join(', ')}, served by none`,
+      ),
     '',
   ]);
 }

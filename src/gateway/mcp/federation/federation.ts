@@ -49,9 +49,9 @@ export class Federation {
   readonly sessions = new SessionTable();
   readonly pending = new PendingRequests();
   readonly lists = new ListCache(() => performance.now());
-  readonly slow = new SlowTargets(() => performance.now());
   /** Where names have no prefixes: whose they are. */
   readonly owned: OwnedNames;
+  readonly slow = new SlowTargets(() => performance.now());
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
   #config: FederationConfig;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mergeFederationStates } from './merge-states.ts';
+import type { FederationState } from './federation-state.ts';
 import type { TargetState } from './target.ts';
 
 const unknown: TargetState = {
@@ -23,18 +24,29 @@ const up: TargetState = {
   lastFailure: { atMs: 1, detail: 'older' },
 };
 
+/** A tool that these servers claim. */
+const x = (...targets: readonly string[]): FederationState['contested'][number] => ({
+  kind: 'tool',
+  name: 'x',
+  targets,
+});
+
 test('what any process knows is known, and one that cannot reach a server is enough for it to be down', () => {
   const down: TargetState = { ...unknown, health: 'down', lastFailure: { atMs: 2, detail: 'newer' } };
   const merged = mergeFederationStates([
-    [{ backend: 'a', targets: [unknown], contested: [] }],
+    [{ backend: 'a', targets: [unknown], contested: [x('one', 'two')] }],
     [
-      { backend: 'a', targets: [up], contested: [] },
+      { backend: 'a', targets: [up], contested: [x('one', 'three')] },
       { backend: 'b', targets: [{ ...up, name: 'wiki' }], contested: [] },
     ],
     [{ backend: 'a', targets: [down], contested: [] }],
   ]);
   assert.deepEqual(merged, [
-    { backend: 'a', targets: [{ ...up, health: 'down', lastFailure: { atMs: 2, detail: 'newer' } }], contested: [] },
+    {
+      backend: 'a',
+      targets: [{ ...up, health: 'down', lastFailure: { atMs: 2, detail: 'newer' } }],
+      contested: [x('one', 'three', 'two')],
+    },
     { backend: 'b', targets: [{ ...up, name: 'wiki' }], contested: [] },
   ]);
 });
@@ -45,14 +57,4 @@ test('a process that has asked none of the servers yet does not hide what others
     [{ backend: 'a', targets: [up], contested: [] }],
   ]);
   assert.deepEqual(merged, [{ backend: 'a', targets: [up], contested: [] }]);
-});
-
-test('names that several servers claim in any process are told once', () => {
-  const x = { kind: 'tool', name: 'x', targets: ['a', 'b'] } as const;
-  const y = { kind: 'tool', name: 'y', targets: ['a', 'b'] } as const;
-  const [merged] = mergeFederationStates([
-    [{ backend: 'a', targets: [], contested: [x] }],
-    [{ backend: 'a', targets: [], contested: [x, y] }],
-  ]);
-  assert.deepEqual(merged?.contested, [x, y]);
 });

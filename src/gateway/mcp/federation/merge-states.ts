@@ -10,15 +10,18 @@ export function mergeFederationStates(lists: readonly (readonly FederationState[
       states.flatMap(({ targets }) => targets),
       ({ name }) => name,
     );
-    const contested = new Map(
-      states.flatMap((state) => state.contested).map((each) => [`${each.kind}\0${each.name}`, each]),
-    );
-    return {
-      backend,
-      targets: Array.from(byName.values(), (same) => same.reduce(join)),
-      contested: [...contested.values()],
-    };
+    const targets = Array.from(byName.values(), (same) => same.reduce(join));
+    return { backend, targets, contested: joinContested(states.flatMap(({ contested }) => contested)) };
   });
+}
+
+/** A name is served nowhere once any process knows that several servers claim it. */
+function joinContested(all: FederationState['contested']): FederationState['contested'] {
+  const byName = Map.groupBy(all, ({ kind, name }) => `${kind} ${name}`);
+  return Array.from(byName.values(), (same) => ({
+    ...same[0]!,
+    targets: [...new Set(same.flatMap(({ targets }) => targets))].toSorted(),
+  }));
 }
 
 const ranks: Readonly<Record<TargetState['health'], number>> = { unknown: 0, up: 1, down: 2 };
