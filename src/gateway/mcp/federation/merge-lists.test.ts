@@ -283,6 +283,11 @@ describe('resources', () => {
     assert.deepEqual(all.targets[0]!.asked, [undefined, 'p1']);
   });
 
+  test('what is no URI could not be read, and is left out', async () => {
+    const all = federate('resources/list', { name: 'a', pages: [['note', '/b', 'x:1']] });
+    assert.deepEqual(nameAll(await read(all.list()), 'resources', 'uri'), ['a+x:1']);
+  });
+
   test('a target that is down is passed over', async () => {
     const all = federate('resources/templates/list', { name: 'a', answer: down }, { name: 'b', pages: [['x:{1}']] });
     const result = await read(all.list());

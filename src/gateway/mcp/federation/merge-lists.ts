@@ -3,6 +3,7 @@
 import type { Sealer } from '../../../base/sealed.ts';
 import type { FederationConfig } from '../../config/federation-config.ts';
 import type { RpcError } from '../answer/rpc-error.ts';
+import { hasScheme } from '../names/names.ts';
 import { renameListItem } from '../names/rename-answer.ts';
 import { rpcCodes } from '../read/message.ts';
 import type { ListMethod } from '../read/list-methods.ts';
@@ -53,7 +54,7 @@ export async function listMerged(federation: ListedFederation, request: ListRequ
   const from = start === first ? 0 : federation.targets.findIndex(({ config }) => config.name === start.target);
   if (from === -1) return refuse(rpcCodes.invalidParams, 'The list has changed: its target is gone. Begin it again.');
   // A name is nobody's when several targets have it, on whichever of their pages.
-  const isWhole = method === 'tools/list' || method === 'prompts/list' || federation.owned !== undefined;
+  const isWhole = !isResourceList(method) || federation.owned !== undefined;
   const merging = new Merging(federation, request);
   return isWhole ? mergeWhole(merging, start, from) : mergePages(merging, start, from);
 }
@@ -120,6 +121,10 @@ function findStart(items: readonly ListItem[], { index, after }: ListPlace): num
   return found === -1 ? Math.min(index, items.length) : found + 1;
 }
 
+function isResourceList(method: ListMethod): boolean {
+  return method === 'resources/list' || method === 'resources/templates/list';
+}
+
 /** One answer in the making. */
 class Merging {
   readonly federation: ListedFederation;
@@ -158,6 +163,8 @@ class Merging {
       // A client could use only one of two entries with the same name.
       if (seen.has(own)) continue;
       seen.add(own);
+      // Nor one that leads nowhere.
+      if (isResourceList(method) && !hasScheme(own)) continue;
       if (this.federation.owned?.isContested(method, own) === true) continue;
       if (this.#size > 0 && this.#size + text.length > maxPageText)
         return { target: config.name, cursor, index, after: list.items[index - 1]?.own };

@@ -28,13 +28,18 @@ export function readClientName(federation: FederationConfig, name: string): Name
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 const uiScheme = 'ui://';
 
+/** Whether it is a URI, and not a reference that means something at the server only. */
+export function hasScheme(uri: string): boolean {
+  return scheme.test(uri);
+}
+
 /** A resource or a template, as clients call it; undefined: without a scheme it is no URI. */
 export function writeClientUri(
   { prefix }: Pick<FederationTarget, 'prefix'>,
   naming: Naming,
   own: string,
 ): string | undefined {
-  if (!scheme.test(own)) return undefined;
+  if (!hasScheme(own)) return undefined;
   if (naming === 'never') return own;
   return own.startsWith(uiScheme) ? `${uiScheme}${prefix}/${own.slice(uiScheme.length)}` : `${prefix}+${own}`;
 }

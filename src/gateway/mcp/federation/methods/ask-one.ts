@@ -1,7 +1,7 @@
 // Requests about one item: the target that its name leads to answers, and nobody else learns of it.
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
-import { readClientTask } from '../../names/names.ts';
+import { hasScheme, readClientTask } from '../../names/names.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
@@ -58,7 +58,10 @@ function refuseUnknown(
   item: Item,
   sink: MessageSink,
 ): Running {
-  const { code, message, data } = describeUnknownItem(item, method, speaker.version);
+  const { code, message, data } =
+    item.kind === 'resource' && !hasScheme(item.name)
+      ? { code: rpcCodes.invalidParams, message: 'The URI has no scheme', data: { uri: item.name } }
+      : describeUnknownItem(item, method, speaker.version);
   sink.answer(formatError(id, code, message, data));
   return nothingRunning;
 }
