@@ -10,7 +10,13 @@ import { rateLimitExceeded, secondaryRateLimitExceeded } from '../idp/github-api
 import type { GithubSwitches } from '../idp/github-state.ts';
 import { type Quirks, type WrongAnswer, wrongAnswers } from '../idp/quirks.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { assertAccepted, assertError, likeGithub, likeProfile, startIssuerSite } from './issuer-fixture.ts';
+import {
+  assertAccepted,
+  assertError,
+  likeGithub,
+  likeProfile,
+  startIssuerSite,
+} from '../integration/issuer-fixture.ts';
 
 const quick = Object.entries(wrongAnswers).filter(([name]) => name !== 'slow') as [string, WrongAnswer][];
 

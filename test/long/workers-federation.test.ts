@@ -5,8 +5,8 @@ import { runGatewayProcess } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { describeFederation } from '../mcp/federated-gateway.ts';
 import { startFederationServers } from '../mcp/federation-servers.ts';
-import { initialize, post, request } from './federation-fixture.ts';
-import { readSeries } from './gateway-fixture.ts';
+import { initialize, post, request } from '../integration/federation-fixture.ts';
+import { readSeries } from '../integration/gateway-fixture.ts';
 
 test('servers are as any of the workers finds them', async (t) => {
   const servers = await startFederationServers({ tickets: { era: 'legacy' }, wiki: { era: 'modern' } });

@@ -9,8 +9,8 @@ import { failingScripts } from '../inference/failing-scripts.ts';
 import { hashBody } from '../inference/fake-model-server.ts';
 import { choose, destinationKey, passChunk, passHeaders, streamChunk } from '../inference/picker-answers.ts';
 import { pick, saysNothing } from '../inference/picker-scripts.ts';
-import { findClosedPort, startRawUpstream } from './forwarding-fixture.ts';
-import { receiveResponse } from './gateway-fixture.ts';
+import { findClosedPort, startRawUpstream } from '../integration/forwarding-fixture.ts';
+import { receiveResponse } from '../integration/gateway-fixture.ts';
 import {
   type InferenceGateway,
   readArrival,
@@ -20,7 +20,7 @@ import {
   startModel,
   startPicker,
   waitUntilIdle,
-} from './inference-fixture.ts';
+} from '../integration/inference-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { askAbout, faults, type Said } from './login-faults.ts';
+import { askAbout, faults, type Said } from '../integration/login-faults.ts';
 
 const columns = ['check --online', 'login', 'inspector', 'log'] as const;
 

@@ -5,8 +5,8 @@ import { readFields } from '../inference/fake-picker.ts';
 import { hashBody } from '../inference/fake-model-server.ts';
 import { type ChoicePlace, destinationKey, destinationNamespace, servedKey } from '../inference/picker-answers.ts';
 import { pick, type PickOptions } from '../inference/picker-scripts.ts';
-import { findClosedPort } from './forwarding-fixture.ts';
-import { askHttp2, openSession, receiveResponse, valuesOf } from './gateway-fixture.ts';
+import { findClosedPort } from '../integration/forwarding-fixture.ts';
+import { askHttp2, openSession, receiveResponse, valuesOf } from '../integration/gateway-fixture.ts';
 import {
   readArrival,
   readReason,
@@ -15,7 +15,7 @@ import {
   startModel,
   startPicker,
   waitUntilIdle,
-} from './inference-fixture.ts';
+} from '../integration/inference-fixture.ts';
 import { effort, select } from '../kit/effort.ts';
 import { waitFor } from '../kit/wait-for.ts';
 

@@ -4,7 +4,14 @@ import { test } from 'node:test';
 import { waitFor } from '../kit/wait-for.ts';
 import { startDialogueServer } from '../mcp/dialogue-server.ts';
 import { startEverythingServer } from '../mcp/everything-server.ts';
-import { ask, connectTo, readText, speakAs, startAsk, startListening } from './federation-target-fixture.ts';
+import {
+  ask,
+  connectTo,
+  readText,
+  speakAs,
+  startAsk,
+  startListening,
+} from '../integration/federation-target-fixture.ts';
 
 const sampled = { role: 'assistant', model: 'm', content: { type: 'text', text: 'because' } };
 

@@ -5,7 +5,7 @@ import { runGatewayProcess } from '../kit/run-gateway.ts';
 import { describeFederation } from '../mcp/federated-gateway.ts';
 import { startFederationServer } from '../mcp/federation-servers.ts';
 import { sdkV1 } from '../mcp/sdk-clients.ts';
-import { initialize, post, printError, request } from './federation-fixture.ts';
+import { initialize, post, printError, request } from '../integration/federation-fixture.ts';
 
 test('sessions, and answers to questions, whichever worker gets them', async (t) => {
   const server = await startFederationServer({
