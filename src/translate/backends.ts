@@ -41,7 +41,7 @@ export interface BackendProblem {
 
 /** The backend that a reference leads to, or the problem of the reference. Without endpoints, which change more often. */
 export type BackendResolution =
-  | { readonly found: true; readonly key: string; readonly isH2c: boolean }
+  | { readonly found: true; readonly key: string; readonly isH2c: boolean; readonly isFederation: boolean }
   | { readonly found: false; readonly problem: BackendProblem };
 
 /** Follows references to backends; each backend is translated once. */
@@ -74,10 +74,11 @@ export function prepareBackends(
     const resource = index.proxyBackends.get(name);
     return resource && translateProxyBackend(index, secrets, resource);
   });
-  const proxyBackendProblems = memory.derive((name): ProxyBackendProblem | 'absent' | 'found' => {
+  const proxyBackendProblems = memory.derive((name): ProxyBackendProblem | 'absent' | 'found' | 'federation' => {
     const resolution = proxyBackends.get(name);
     if (resolution === undefined) return 'absent';
-    return resolution.found ? 'found' : resolution.problem;
+    if (!resolution.found) return resolution.problem;
+    return resolution.message.kind.case === 'federation' ? 'federation' : 'found';
   });
   const statuses = memory.derive((name) => {
     const resolution = proxyBackends.get(name);
@@ -101,7 +102,10 @@ export function prepareBackends(
       if (!isReferencePermitted(index, from, to)) return refuse('RefNotPermitted', describeMissingGrant(from, to));
       if (isProxyBackend) {
         const problem = proxyBackendProblems.get(`${namespace}/${name}`);
-        if (problem === 'found') return { found: true, key: formatProxyBackendKey(namespace, name), isH2c: false };
+        if (problem === 'found' || problem === 'federation') {
+          const key = formatProxyBackendKey(namespace, name);
+          return { found: true, key, isH2c: false, isFederation: problem === 'federation' };
+        }
         const what = `ProxyBackend ${namespace}/${name}`;
         if (problem === 'absent')
           return refuse('BackendNotFound', `${what} ${describeAbsence(index, 'ProxyBackend', namespace, name)}`);
@@ -109,11 +113,13 @@ export function prepareBackends(
       }
       if (isPool && pools !== undefined) {
         const pool = pools.resolve(namespace, name);
-        return pool.found ? { found: true, key: pool.key, isH2c: false } : refuse(pool.reason, pool.message);
+        if (!pool.found) return refuse(pool.reason, pool.message);
+        return { found: true, key: pool.key, isH2c: false, isFederation: false };
       }
       const key = formatServiceKey(namespace, name, reference.port ?? 0);
       const port = servicePorts.get(key);
-      return port.found ? { found: true, key, isH2c: port.protocol === UpstreamProtocol.H2C } : port;
+      if (!port.found) return port;
+      return { found: true, key, isH2c: port.protocol === UpstreamProtocol.H2C, isFederation: false };
     },
     findPool(from, reference) {
       if (pools === undefined || !isInferencePool(reference)) return undefined;

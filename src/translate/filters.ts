@@ -37,7 +37,7 @@ export function translateFilters(
     if (message !== undefined) messages.push(message);
     if (filter.requestMirror !== undefined) {
       const { backendRef } = filter.requestMirror;
-      const resolution = isInferencePool(backendRef) ? refuseMirror(backendRef) : backends.resolve(from, backendRef);
+      const resolution = resolveMirror(from, backendRef, backends);
       if (resolution.found) messages.push(createMirror(filter.requestMirror, resolution.key));
       else
         references.push({
@@ -92,9 +92,19 @@ function translateSimpleFilter(filter: HttpRouteFilter): Filter | undefined {
   return undefined;
 }
 
-// Mirrors do not ask an endpoint picker, and a pool must not be used without one.
-function refuseMirror({ name }: RequestMirror['backendRef']): Extract<BackendResolution, { readonly found: false }> {
-  const message = `requests cannot be mirrored to an InferencePool, such as ${name}; use a Service`;
+type MirrorReference = RequestMirror['backendRef'];
+
+/** Mirrors do not ask an endpoint picker, and a pool must not be used without one. A copy for a federation would be a second call of a tool, in a session that nobody has. */
+function resolveMirror(from: Referrer, reference: MirrorReference, backends: Backends): BackendResolution {
+  if (isInferencePool(reference)) return refuseMirror('an InferencePool', reference, 'a Service');
+  const resolution = backends.resolve(from, reference);
+  const isFederation = resolution.found && resolution.isFederation;
+  if (!isFederation) return resolution;
+  return refuseMirror('a ProxyBackend with several targets', reference, 'a Service, or a ProxyBackend with one target');
+}
+
+function refuseMirror(what: string, { name }: MirrorReference, remedy: string): BackendResolution {
+  const message = `requests cannot be mirrored to ${what}, such as ${name}; use ${remedy}`;
   return { found: false, problem: { reason: 'InvalidKind', message } };
 }
 
