@@ -141,6 +141,18 @@ describe('the overview', () => {
     assert.match(listeners[1]!.problems.join(), /already speaks HTTPS/);
   });
 
+  test('a route whose backends cannot be used is not open', () => {
+    const broken = create(RouteSchema, {
+      key: 'default/broken/0',
+      httpRoute: 'default/broken',
+      parents: [{ listener: 'default/gw/https', hostnames: ['a.mcp.example'] }],
+      matches: [{ path: { type: PathMatchType.PREFIX, value: '/broken' } }],
+      backends: [{ backend: 'ProxyBackend/default/unknown', weight: 1 }],
+    });
+    const { routes } = describeAll({ routes: [broken] });
+    assert.deepEqual([routes[0]!.isOpen, routes[0]!.badges], [false, []]);
+  });
+
   test('a redirect is not open', () => {
     const redirect = create(RouteSchema, {
       key: 'default/former/0',

@@ -228,7 +228,9 @@ export function describeRoute(
   const { route, rule, backends, filters, protection, answers } = match;
   // A rule that only answers an error, or redirects, serves nobody anything.
   const serves =
-    answers === undefined && backends.length > 0 && !filters.some((filter) => filter.startsWith('redirect'));
+    answers === undefined &&
+    backends.some(({ answers: failure }) => failure === undefined) &&
+    !filters.some((filter) => filter.startsWith('redirect'));
   const isOpen = serves && (protection.state === 'open' || protection.state === 'partly');
   return {
     route,
