@@ -92,7 +92,7 @@ function nameType(node: SchemaNode): string {
 /** Whether the field as such is refused, and not only some of its values. */
 export function isRefusedWhole(node: SchemaNode): boolean {
   const refusal = node[refusalKey];
-  return refusal?.code === 'not_supported_yet' && refusal.values === undefined && refusal.itemsBeyond === undefined;
+  return refusal?.code === 'not_supported_yet' && refusal.values === undefined;
 }
 
 /** "**Not supported yet.**", with what it is about and what to do instead. */
@@ -101,12 +101,7 @@ export function describeRefusal(node: SchemaNode): string {
   if (refusal === undefined) return '';
   const scope = refusal.origin === undefined ? '' : refusal.origin === 'file' ? ' in files' : ' on Kubernetes';
   const [, advice] = refusal.message.split(/: (.*)/s);
-  const about =
-    refusal.values !== undefined
-      ? refusal.values.map((value) => `\`${value}\``).join(', ')
-      : refusal.itemsBeyond !== undefined
-        ? `More than ${refusal.itemsBeyond}`
-        : '';
+  const about = (refusal.values ?? []).map((value) => `\`${value}\``).join(', ');
   if (refusal.code === 'invalid') return `**Refused${scope}**: ${escapeCell(refusal.message)}.`;
   const mark = about === '' ? `**Not supported yet${scope}**` : `**${about} not supported yet${scope}**`;
   return advice === undefined ? `${mark}.` : `${mark}: ${escapeCell(advice)}.`;

@@ -110,7 +110,6 @@ function findField(node: FieldNode, key: string): FieldNode | undefined {
 function applies(refusal: Refusal, value: unknown, origin: Origin): boolean {
   if (refusal.origin !== undefined && refusal.origin !== origin) return false;
   if (refusal.values !== undefined) return typeof value === 'string' && refusal.values.includes(value);
-  if (refusal.itemsBeyond !== undefined) return Array.isArray(value) && value.length > refusal.itemsBeyond;
   if (refusal.unlessEmpty === true && typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return true;
 }

@@ -80,7 +80,6 @@ function refuseInEditor(schema: Readonly<Record<string, unknown>>, node: SchemaN
     const values: readonly unknown[] = refusal.values;
     return { ...schema, enum: (node.enum ?? []).filter((value) => !values.includes(value)) };
   }
-  if (refusal.itemsBeyond !== undefined) return { ...schema, maxItems: refusal.itemsBeyond };
   const described = {
     description: [node.description, `Refused: ${message}.`].filter(Boolean).join(' '),
     errorMessage: message,

@@ -12,8 +12,6 @@ export interface Refusal {
   readonly origin?: Origin;
   /** Only these values are refused; any value when absent. */
   readonly values?: readonly string[];
-  /** Only lists longer than this are refused. */
-  readonly itemsBeyond?: number;
   /** An empty object or list says nothing and is let through. */
   readonly unlessEmpty?: boolean;
 }
@@ -27,7 +25,6 @@ interface RefusalOptions {
   readonly instead?: string;
   readonly origin?: Origin;
   readonly values?: readonly string[];
-  readonly itemsBeyond?: number;
   readonly unlessEmpty?: boolean;
 }
 

@@ -131,12 +131,7 @@ function fail(path: string, what: string): never {
 function describeField(node: SchemaNode): string | undefined {
   const refusal = node[refusalKey];
   if (refusal?.code !== 'not_supported_yet' || refusal.origin !== undefined) return node.description;
-  const what =
-    refusal.values !== undefined
-      ? `${refusal.values.join(', ')}: not supported yet.`
-      : refusal.itemsBeyond !== undefined
-        ? `More than ${refusal.itemsBeyond}: not supported yet.`
-        : 'Not supported yet.';
+  const what = refusal.values === undefined ? 'Not supported yet.' : `${refusal.values.join(', ')}: not supported yet.`;
   return node.description === undefined ? what : `${node.description} ${what}`;
 }
 

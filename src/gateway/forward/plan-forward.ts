@@ -68,7 +68,7 @@ export function planForward(input: PlanInput): ForwardPlan {
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
     removedFields: identity.removed,
     body: messages?.body,
-    ...(backend.federation !== undefined && { read: messages?.read }),
+    read: backend.federation === undefined ? undefined : messages?.read,
     releaseBody: messages?.releaseBody,
     filterAnswer: messages?.filterAnswer,
     mcpAuthorization: choice.policies['backend.mcp.authorization'],
