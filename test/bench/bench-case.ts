@@ -9,6 +9,8 @@ export interface BenchRequest {
   readonly bodies?: readonly string[];
   /** Made when they are needed: sent as bearer tokens, one after the other and from the start again. */
   readonly tokens?: () => readonly string[];
+  /** Sent once beforehand: every request carries what its answer has in the header field `keeps`. */
+  readonly opening?: { readonly body: string; readonly keeps: string };
 }
 
 /** What the proxy must answer, or something else is measured than what the case says. */

@@ -34,6 +34,71 @@ export const anonymousToolCall: BenchRequest = {
   headers: Object.fromEntries(Object.entries(toolCall.headers).filter(([name]) => name !== 'authorization')),
 };
 
+/** The same as a client of 2026-07-28 asks it. */
+export const modernToolCall: BenchRequest = {
+  ...toolCall,
+  headers: {
+    ...toolCall.headers,
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'ticket_read',
+  },
+  bodies: toolCall.bodies!.map(addEnvelope),
+};
+
+/** The same to the server of a federation, whose prefix is `ticket`: the answer names its request. */
+export const federatedToolCall: BenchRequest = {
+  ...toolCall,
+  bodies: toolCall.bodies!.map(askAsFirst),
+  opening: {
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1.0' } },
+    }),
+    keeps: 'mcp-session-id',
+  },
+};
+
+/** Both. */
+export const modernFederatedToolCall: BenchRequest = {
+  ...modernToolCall,
+  bodies: modernToolCall.bodies!.map(askAsFirst),
+};
+
+function addEnvelope(body: string): string {
+  const message = JSON.parse(body) as { readonly params: object };
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return JSON.stringify({ ...message, params: { ...message.params, _meta: meta } });
+}
+
+function askAsFirst(body: string): string {
+  return JSON.stringify({ ...(JSON.parse(body) as object), id: 1 });
+}
+
+/** A gateway with one route to a federation of so many servers, which all answer at this path, and these policies. */
+export function createFederation(
+  policies: readonly object[],
+  { gateway, upstream }: BenchPorts,
+  { path, servers }: { readonly path: string; readonly servers: number },
+): readonly object[] {
+  const targets = Array.from({ length: servers }, (_, each) => ({
+    name: each === 0 ? 'ticket' : `server-${each}`,
+    static: { host: '127.0.0.1', port: upstream, path },
+  }));
+  return [
+    gatewayResource(gateway),
+    routeResource('mcp', [ruleTo('/mcp', 'mcp')]),
+    { ...backendResource('mcp', upstream), spec: { mcp: { targets } } },
+    ...policies,
+  ];
+}
+
 /** A gateway with one route to one MCP server, and these policies. */
 export function createResources(
   policies: readonly object[],

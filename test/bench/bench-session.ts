@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from '../kit/free-ports.ts';
-import type { BenchCase } from './bench-case.ts';
+import type { BenchCase, BenchRequest } from './bench-case.ts';
 import { startNginxUpstream } from './nginx-upstream.ts';
 import { otherCore, type RunningProxy, startProxy, type Tools } from './start-proxy.ts';
 
@@ -24,7 +24,12 @@ export interface BenchSession extends SessionOptions {
   /** What is handed over here is stopped in the end. */
   readonly keep: <Stoppable extends { stop(): Promise<void> }>(started: Stoppable) => Stoppable;
   /** Starts the proxy of a case and checks that it answers as it should. */
-  start(each: BenchCase, nodeFlags?: readonly string[]): Promise<RunningProxy>;
+  start(each: BenchCase, nodeFlags?: readonly string[]): Promise<StartedCase>;
+}
+
+/** The proxy of a case, and the request with what had to be asked for beforehand. */
+export interface StartedCase extends RunningProxy {
+  readonly request: BenchRequest;
 }
 
 /** Runs a measurement, and leaves nothing behind. */
@@ -54,8 +59,9 @@ export async function inSession<Result>(
         const { tools, accessLog } = options;
         const setting = { tools, accessLog, folder, upstreamPort, nodeFlags };
         const proxy = keep(await startProxy(each.name, each.proxy, setting));
-        await checkAnswer(each, proxy);
-        return proxy;
+        const request = await openRequest(each, proxy);
+        await checkAnswer({ ...each, request }, proxy);
+        return { ...proxy, request };
       },
     });
   } finally {
@@ -68,6 +74,21 @@ export async function inSession<Result>(
 /** The URL at which a proxy gets the request. */
 export function formatUrl({ request }: BenchCase, { port }: RunningProxy): string {
   return `http://127.0.0.1:${port}${request.path}`;
+}
+
+/** The request with what the answer to its opening says. */
+async function openRequest(each: BenchCase, proxy: RunningProxy): Promise<BenchRequest> {
+  const { request, name } = each;
+  const { opening, method, headers } = request;
+  if (opening === undefined) return request;
+  const answer = await fetch(formatUrl(each, proxy), { method, headers, body: opening.body });
+  const text = await answer.text();
+  const value = answer.headers.get(opening.keeps);
+  if (value === null)
+    throw new Error(
+      `${name}: no ${opening.keeps} in the answer ${answer.status} ${text.slice(0, 500)}\n${proxy.readErrors()}`,
+    );
+  return { ...request, headers: { ...headers, [opening.keeps]: value } };
 }
 
 /** The proxy must answer as the case says: or the wrong thing is measured. */

@@ -2,7 +2,7 @@
 // all of them alike.
 import { waitFor } from '../kit/wait-for.ts';
 import type { BenchCase } from './bench-case.ts';
-import { type BenchSession, formatUrl, inSession, type SessionOptions } from './bench-session.ts';
+import { type BenchSession, formatUrl, inSession, type SessionOptions, type StartedCase } from './bench-session.ts';
 import { createCalmRounds } from './calm-rounds.ts';
 import { readCpuTime } from './cpu-time.ts';
 import { measureRound, usualTurnMs } from './measure-round.ts';
@@ -69,7 +69,7 @@ interface RunningCase {
 export async function measureCases(cases: readonly BenchCase[], options: MeasureOptions): Promise<CaseMeasurements> {
   return inSession(options, async (session) => {
     const { pace, report, compared, turnMs = usualTurnMs } = options;
-    const proxies: RunningProxy[] = [];
+    const proxies: StartedCase[] = [];
     for (const each of cases) {
       report(`Starting ${each.name}`);
       proxies.push(await session.start(each));
@@ -77,7 +77,8 @@ export async function measureCases(cases: readonly BenchCase[], options: Measure
     // Signing tokens takes a while, and a load that is held still all that time takes its answers for lost.
     report('Signing tokens');
     const scripts: LoadScript[] = [];
-    for (const { name, request } of cases) scripts.push(await writeLoadScript(session.folder, name, request));
+    for (const [index, { name }] of cases.entries())
+      scripts.push(await writeLoadScript(session.folder, name, proxies[index]!.request));
     const running: RunningCase[] = [];
     for (const [index, each] of cases.entries()) {
       running.push(await startCase(each, { proxy: proxies[index]!, script: scripts[index]! }, session));

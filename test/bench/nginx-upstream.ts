@@ -17,6 +17,29 @@ const floors = ['first', 'second', 'third', 'fifth', 'seventh', 'eleventh', 'thi
 export const answerPattern =
   /^\{"jsonrpc":"2.0","id":1,"result":.*"Ticket 4711: The printer on the \w+ floor is on fire\."\}\]\}\}$/;
 
+/** An MCP server with sessions: it says who it is, and answers as everywhere in a session. */
+export const legacyServerPath = '/server/legacy';
+/** The same of 2026-07-28, which has no sessions. It tells by header fields what it is asked. */
+export const modernServerPath = '/server/modern';
+const serverInfo = { name: 'bench', version: '1.0' };
+const initialized = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'initialize',
+  result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo },
+});
+const discovered = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'discover',
+  result: {
+    resultType: 'complete',
+    supportedVersions: ['2026-07-28'],
+    capabilities: { tools: {} },
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
+  },
+});
+
 /** Answers a GET with so many bytes. */
 export function sizedPath(bytes: number): string {
   return `/mcp/sized/${bytes}`;
@@ -70,8 +93,23 @@ http {
   split_clients $connection_requests $floor {
     ${floors.map((floor, each) => `${each < floors.length - 1 ? `${100 / floors.length}%` : '*'} ${floor};`).join('\n    ')}
   }
+  map $http_mcp_session_id $legacy_answer {
+    "" '${initialized}';
+    default '${formatAnswer('$floor')}';
+  }
+  map $http_mcp_method $modern_answer {
+    server/discover '${discovered}';
+    default '${formatAnswer('$floor')}';
+  }
   server {
     listen 127.0.0.1:${port} backlog=4096;
+    location = ${legacyServerPath} {
+      default_type application/json;
+      if ($http_mcp_method) { return 400; }
+      add_header Mcp-Session-Id bench;
+      return 200 $legacy_answer;
+    }
+    location = ${modernServerPath} { default_type application/json; return 200 $modern_answer; }
     location /mcp/sized/ { alias ${folder}/sized/; default_type application/json; }
     location = ${uploadPath} {
       # To itself, without the body: for that it reads it first.

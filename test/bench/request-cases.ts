@@ -2,16 +2,21 @@
 import type { BenchCase, BenchProxy } from './bench-case.ts';
 import {
   anonymousToolCall,
+  createFederation,
   createResources,
+  federatedToolCall,
   issuerPolicy,
   jwtPolicy,
   mcpAuthenticationPolicy,
   messageRules,
+  modernFederatedToolCall,
+  modernToolCall,
   requestRules,
   toolAnswer,
   toolCall,
 } from './bench-resources.ts';
 import { createForgedTokens, createIssuedToken, createTokens, signingKeyFile } from './bench-tokens.ts';
+import { legacyServerPath, modernServerPath } from './nginx-upstream.ts';
 import { configureEnvoy } from './peers/envoy-configuration.ts';
 import { configureHaproxy } from './peers/haproxy-configuration.ts';
 import { configureNginx } from './peers/nginx-configuration.ts';
@@ -74,6 +79,38 @@ export const ourCases: readonly BenchCase[] = [
     group: groups.rules,
     proxy: gatewayWith(jwtPolicy, messageRules),
     request: toolCall,
+    answer: toolAnswer,
+  },
+  {
+    name: 'mcp-rules-modern',
+    description: 'does that for a client of MCP 2026-07-28',
+    group: groups.rules,
+    proxy: gatewayWith(jwtPolicy, messageRules),
+    request: modernToolCall,
+    answer: toolAnswer,
+  },
+  {
+    name: 'federation',
+    description: 'does what mcp-rules does in front of a federation of two servers, in a session',
+    group: groups.rules,
+    proxy: federationOf(2, legacyServerPath),
+    request: federatedToolCall,
+    answer: toolAnswer,
+  },
+  {
+    name: 'federation-32',
+    description: 'does that in front of 32 servers',
+    group: groups.rules,
+    proxy: federationOf(32, legacyServerPath),
+    request: federatedToolCall,
+    answer: toolAnswer,
+  },
+  {
+    name: 'federation-modern',
+    description: 'does that in front of two servers of 2026-07-28, for a client of that version',
+    group: groups.rules,
+    proxy: federationOf(2, modernServerPath),
+    request: modernFederatedToolCall,
     answer: toolAnswer,
   },
   {
@@ -176,6 +213,13 @@ export const peerCases: readonly BenchCase[] = [
 
 /** All of them. */
 export const requestCases: readonly BenchCase[] = [...ourCases, ...peerCases];
+
+function federationOf(servers: number, path: string): Extract<BenchProxy, { kind: 'gateway' }> {
+  return {
+    kind: 'gateway',
+    resources: (ports) => createFederation([jwtPolicy, messageRules], ports, { path, servers }),
+  };
+}
 
 function gatewayWith(...policies: readonly object[]): Extract<BenchProxy, { kind: 'gateway' }> {
   return { kind: 'gateway', resources: (ports) => createResources(policies, ports) };

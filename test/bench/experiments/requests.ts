@@ -34,6 +34,24 @@ export const requestTargets: readonly RequestTarget[] = [
     target: atMost(1.6),
   },
   {
+    of: 'federation',
+    to: 'mcp-rules',
+    what: 'Call in a session with a federation of two servers, beside rules over messages in front of one',
+    target: atMost(1.4),
+  },
+  {
+    of: 'federation-modern',
+    to: 'mcp-rules-modern',
+    what: 'The same with MCP 2026-07-28 on both sides',
+    target: atMost(1.4),
+  },
+  {
+    of: 'federation-32',
+    to: 'federation',
+    what: 'Call in front of 32 servers, beside one in front of two',
+    target: atMost(1.05),
+  },
+  {
     of: 'issued',
     to: 'mcp-auth',
     what: 'Token of the gateway itself, beside one of an identity provider',

@@ -55,7 +55,7 @@ function profileRequests(name: string, each: BenchCase, sizes: readonly number[]
     sizes,
     async start(session, nodeFlags) {
       const gateway = await session.start(each, nodeFlags);
-      const script = await writeLoadScript(session.folder, name, each.request);
+      const script = await writeLoadScript(session.folder, name, gateway.request);
       const { wrk, taskset } = session.tools;
       const url = formatUrl(each, gateway);
       const { connections = 32 } = each;

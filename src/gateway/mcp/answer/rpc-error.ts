@@ -1,4 +1,5 @@
 // JSON-RPC answers that the gateway sends in place of the server.
+import { rememberTexts } from '../../../base/text-memory.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { MessageId } from '../read/message.ts';
 
@@ -29,13 +30,22 @@ export function formatRpcAnswer(
 function takesEventsOnly(headers: RawHeaders): boolean {
   let takesEvents = false;
   for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i]!.toLowerCase() !== 'accept') continue;
-    for (const entry of headers[i + 1]!.split(',')) {
-      const [type = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
-      if (parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))) continue;
-      if (type === 'application/json' || type === 'application/*' || type === '*/*') return false;
-      if (type === 'text/event-stream' || type === 'text/*') takesEvents = true;
-    }
+    if (headers[i]!.length !== 'accept'.length || headers[i]!.toLowerCase() !== 'accept') continue;
+    const accepted = readAccept(headers[i + 1]!);
+    if (accepted === 'json') return false;
+    if (accepted === 'events') takesEvents = true;
   }
   return takesEvents;
 }
+
+/** What a client takes of the two; `json` if it takes both. Clients say the same every time. */
+const readAccept = rememberTexts<'json' | 'events' | 'neither'>((value) => {
+  let takesEvents = false;
+  for (const entry of value.split(',')) {
+    const [type = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
+    if (parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))) continue;
+    if (type === 'application/json' || type === 'application/*' || type === '*/*') return 'json';
+    if (type === 'text/event-stream' || type === 'text/*') takesEvents = true;
+  }
+  return takesEvents ? 'events' : 'neither';
+});

@@ -189,7 +189,7 @@ class ConnectedTarget implements Target {
       onMessage: (received) => {
         if (received.kind === 'response') {
           if (method === 'tools/list') this.#tools.note(params['cursor'], received.text);
-          if (readMember(received.text, ['error', 'code']) === unsupportedVersion) {
+          if (isUnsupportedVersion(received.text)) {
             this.#era.forget();
             // It answers requests of a session, and has none.
             if (this.#own.find(speaker) !== undefined) speaker.sessions!.set(this.config.name, undefined);
@@ -315,6 +315,10 @@ class ConnectedTarget implements Target {
     if (this.#health.health !== 'down') return undefined;
     return fail('down', this.#health.lastFailure?.detail ?? 'it could not be reached');
   }
+}
+
+function isUnsupportedVersion(text: string): boolean {
+  return text.includes(unsupportedVersion) && readMember(text, ['error', 'code']) === unsupportedVersion;
 }
 
 function refuseMethod(text: string, method: string): TargetMessage {

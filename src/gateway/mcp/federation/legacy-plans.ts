@@ -37,7 +37,7 @@ export function planOwnCall(
   message: OutgoingMessage,
 ): CallPlan {
   let session: TargetSession | undefined;
-  const id = readMember(message.text, ['id'])!;
+  const id = JSON.stringify(message.message.id);
   const write = (begun: BegunSession): Prepared => {
     if (!begun.ok) return begun;
     ({ session } = begun);
@@ -72,7 +72,7 @@ export function planSharedCall(
 ): CallPlan {
   const shared: SharedSession = sessions.use(speaker);
   const id = shared.nextId();
-  const clientId = readMember(message.text, ['id'])!;
+  const clientId = JSON.stringify(message.message.id);
   const token = readMember(message.text, ['params', '_meta', 'progressToken']);
   const text = writeShared(message.text, id);
   const { method } = message.message;

@@ -81,7 +81,7 @@ export class MessageExchange implements MessageSource {
     if (findHeader(headers, 'content-encoding') !== undefined)
       return this.#breakOff('answered with a content-encoding that it was not asked for');
     if (isEventStream(headers)) this.#reader = new EventReader((type, data) => this.#events.onOtherEvent?.(type, data));
-    else if (isJson(headers)) this.#reader = new DocumentReader();
+    else if (isJson(headers)) this.#reader = new DocumentReader(readLength(headers));
     this.#events.onHead?.(status, headers, endpoint);
   }
 
@@ -164,6 +164,11 @@ export class MessageExchange implements MessageSource {
     this.#isDone = true;
     this.#queue = [];
   }
+}
+
+function readLength(headers: RawHeaders): number | undefined {
+  const length = findHeader(headers, 'content-length');
+  return length === undefined ? undefined : Number(length);
 }
 
 function isJson(headers: RawHeaders): boolean {

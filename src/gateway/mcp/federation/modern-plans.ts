@@ -1,6 +1,5 @@
 // Requests to servers of 2026-07-28: as the client wrote them where it speaks that version, with an envelope where it does not.
 import { isJsonObject } from '../../../base/json-object.ts';
-import { readMember } from '../names/message-head.ts';
 import { askTarget } from './ask-target.ts';
 import { asItIs } from './legacy-plans.ts';
 import type { ListedTools } from './listed-tools.ts';
@@ -23,7 +22,7 @@ export function planModernCall(
   message: OutgoingMessage,
   timeoutMs: number,
 ): CallPlan {
-  const id = readMember(message.text, ['id'])!;
+  const id = JSON.stringify(message.message.id);
   const isOfEra = speaker.era === 'modern';
   const { method, params } = message.message;
   const text = isOfEra

@@ -1,7 +1,6 @@
 // A request as a server of 2026-07-28 expects it, and a modern client's request as an older server does: the envelope in `_meta`, and the headers that
 // repeat the body.
 import type { RawHeaders } from '../../http/exchange.ts';
-import { withoutFields } from '../../http/headers.ts';
 import { encodeFieldValue, readRepeatedName } from '../read/header-agreement.ts';
 import type { MethodMessage } from '../read/message.ts';
 import { changeMembers } from './json-members.ts';
@@ -48,23 +47,9 @@ export function reduceCapabilities(capabilities: string): string {
   return lastReduced.to;
 }
 
-/** Fields that this side writes itself. */
-const ownFields: ReadonlySet<string> = new Set([
-  'accept',
-  'accept-encoding',
-  'content-type',
-  'content-length',
-  'content-encoding',
-  'last-event-id',
-  'mcp-protocol-version',
-  'mcp-session-id',
-  'mcp-method',
-  'mcp-name',
-]);
-
 /** The header fields of every POST to a target, but for those of its version. */
 export function writePostHeaders({ headers }: Sender): string[] {
-  const kept = withoutFields(headers, ownFields);
+  const kept = [...headers];
   kept.push('content-type', 'application/json', 'accept', 'application/json, text/event-stream');
   kept.push('accept-encoding', 'identity');
   return kept;
@@ -72,9 +57,7 @@ export function writePostHeaders({ headers }: Sender): string[] {
 
 /** Of a GET that opens a stream. */
 export function writeGetHeaders({ headers }: Sender): string[] {
-  const kept = withoutFields(headers, ownFields);
-  kept.push('accept', 'text/event-stream', 'accept-encoding', 'identity');
-  return kept;
+  return [...headers, 'accept', 'text/event-stream', 'accept-encoding', 'identity'];
 }
 
 /** Of a request to a server of 2026-07-28. */

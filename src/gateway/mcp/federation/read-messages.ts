@@ -36,7 +36,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** One document: a message, or an array of them. */
 export class DocumentReader implements MessageReader {
-  readonly #bytes = new GrowingBytes(maxMessageBytes);
+  readonly #bytes: GrowingBytes;
+
+  /** `announced`: bytes, as the server says; undefined: it does not say. */
+  constructor(announced?: number) {
+    this.#bytes = new GrowingBytes(maxMessageBytes, announced);
+  }
 
   push(chunk: Uint8Array): ReadMessages {
     if (this.#bytes.size + chunk.length > maxMessageBytes) return tooLarge;

@@ -1,6 +1,7 @@
 // The client in whose name targets are asked: what it says of itself, who it is, and what each of its requests carries.
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
+import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
 import { readFieldName } from '../../http/field-name.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { RequestContext } from '../../request/request-context.ts';
@@ -56,9 +57,27 @@ function readMeta({ params }: MethodMessage): JsonObject | undefined {
 /** A digest of the caller; undefined: nobody knows who it is. */
 export function findOwner({ mcp, caller }: RequestContext): string | undefined {
   const bound = mcp?.session;
-  if (bound !== undefined) return digest([bound.issuer, bound.subject]);
-  if (caller === undefined) return undefined;
-  const { issuer, subject, claims } = caller;
+  // An identity that is nobody's: those who have it are not one caller.
+  if (bound?.subject === '') return undefined;
+  if (caller === undefined) return bound && digest([bound.issuer, bound.subject]);
+  const known = owners.get(caller);
+  if (known !== undefined && known.issuer === bound?.issuer && known.subject === bound?.subject) return known.owner;
+  const owner = bound === undefined ? findOwnerOfToken(caller) : digest([bound.issuer, bound.subject]);
+  owners.set(caller, { issuer: bound?.issuer, subject: bound?.subject, owner });
+  return owner;
+}
+
+interface KnownOwner {
+  /** Of the identity to which sessions are bound. */
+  readonly issuer: string | undefined;
+  readonly subject: string | undefined;
+  readonly owner: string | undefined;
+}
+
+/** A token is the same object for every request that comes with it, and a digest costs as much as sending a message. */
+const owners = new WeakMap<VerifiedToken, KnownOwner>();
+
+function findOwnerOfToken({ issuer, subject, claims }: VerifiedToken): string | undefined {
   if (subject !== undefined) return digest([issuer, subject]);
   // A program without a user. Tokens that name neither could be anybody's.
   const client = claims['client_id'] ?? claims['azp'];

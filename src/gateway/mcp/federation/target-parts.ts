@@ -27,6 +27,7 @@ export interface TargetParts {
 
 /** In whose name a request is sent. */
 export interface Sender {
+  /** Without those that requests to targets have of their own (`splitHeaders`). */
   readonly headers: RawHeaders;
   /** Empty: the name of the endpoint. */
   readonly host: string;

@@ -2,7 +2,7 @@
 // Behind it are connections, the version that the server speaks, its sessions, and how it comes back after it was away.
 import type { FederationTarget } from '../../config/federation-config.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
-import type { MethodMessage } from '../read/message.ts';
+import type { RequestMessage } from '../read/message.ts';
 
 /** The client in whose name a target is asked. */
 export interface Speaker {
@@ -43,12 +43,12 @@ export interface SessionKeeper {
   set(target: string, session: TargetSession | undefined): void;
 }
 
-/** A request or notification for a target. */
+/** A request for a target. */
 export interface OutgoingMessage {
   /** With the server's own names, otherwise as the client wrote it, ids and progress tokens included. */
   readonly text: string;
   /** The same, parsed. */
-  readonly message: MethodMessage;
+  readonly message: RequestMessage;
   /** `Mcp-Param-*` of a modern client. */
   readonly parameterHeaders: RawHeaders;
 }

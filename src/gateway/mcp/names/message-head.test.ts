@@ -5,7 +5,7 @@ import { readMember, readMessageHead, replaceId, replaceProgressToken } from './
 test('answers, requests and notifications', () => {
   const cases = [
     ['{"jsonrpc":"2.0","id":1,"result":{}}', { kind: 'response', id: '1', method: undefined }],
-    [' { "result" : {"id":2} , "id" : "a\\u0062" } \n', { kind: 'response', id: '"a\\u0062"', method: undefined }],
+    [' { "result" : {"id":2} , "id" : "a\\u0062" } \n', { kind: 'response', id: '"ab"', method: undefined }],
     ['{"id":null,"error":{}}', { kind: 'response', id: undefined, method: undefined }],
     ['{"error":{}}', { kind: 'response', id: undefined, method: undefined }],
     ['{"id":1,"method":"ping"}', { kind: 'request', id: '1', method: 'ping' }],

@@ -4,7 +4,7 @@ import { foldKey } from '../read/known-keys.ts';
 
 export interface MessageHead {
   readonly kind: 'response' | 'request' | 'notification';
-  /** JSON of the id, as the server wrote it; undefined when it has none, as an error may. */
+  /** JSON of the id, in the one form that JSON.stringify gives it: a server may write the same id in another one. Undefined when it has none, as an error may. */
   readonly id: string | undefined;
   /** Undefined for a response. */
   readonly method: string | undefined;
@@ -81,6 +81,7 @@ function findMember(text: string, start: number, path: readonly string[]): TextS
 /** A string or an integer; or null, which only an error may have. */
 function readId(text: string, at: number): string | undefined {
   const json = text.slice(at, walkValue(text, at));
-  if (json === 'null' || json.startsWith('"')) return json;
+  if (json === 'null') return json;
+  if (json.startsWith('"')) return json.includes('\\') ? JSON.stringify(readString(json, 0, json.length)) : json;
   return /^-?(?:0|[1-9][0-9]*)$/.test(json) ? json : undefined;
 }

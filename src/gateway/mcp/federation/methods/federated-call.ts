@@ -55,16 +55,30 @@ export class FederatedCall implements UpstreamCall {
   start(): void {
     const { federations, backend, events } = this.#parts;
     events.onStart();
-    const federation = federations.find(backend);
+    const found = federations.find(backend);
     // Nobody waits for a call inside the call that starts it.
-    Promise.resolve(federation)
-      .then((found) => {
-        if (this.#isAborted) return undefined;
-        if (found === undefined) throw new Error(`the federation ${backend} is not known`);
-        return this.#serve(found);
-      })
-      .then(() => void (this.#read = undefined))
-      .catch((error: unknown) => this.#fail(error));
+    if (!(found instanceof Promise)) queueMicrotask(() => this.#begin(found));
+    else
+      void found.then(
+        (loaded) => this.#begin(loaded),
+        (error: unknown) => this.#fail(error),
+      );
+  }
+
+  #begin(federation: Federation | undefined): void {
+    if (this.#isAborted) return;
+    try {
+      if (federation === undefined) throw new Error(`the federation ${this.#parts.backend} is not known`);
+      const serving = this.#serve(federation);
+      if (serving === undefined) this.#read = undefined;
+      else
+        void serving.then(
+          () => void (this.#read = undefined),
+          (error: unknown) => this.#fail(error),
+        );
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   writeBody(): boolean {
