@@ -3,7 +3,7 @@ import type { ServerSelf } from './discover-era.ts';
 import { type Listening, listenOwn, listenShared } from './listen-legacy.ts';
 import { listenModern } from './listen-modern.ts';
 import { ListedTools } from './listed-tools.ts';
-import { planOwnCall, planSharedCall } from './legacy-plans.ts';
+import { planOwnCall, planResumedCall, planSharedCall } from './legacy-plans.ts';
 import { type BegunSession, writeSessionPost } from './legacy-session.ts';
 import { readMember } from '../names/message-head.ts';
 import { rpcCodes } from '../read/message.ts';
@@ -11,6 +11,7 @@ import { modernVersion } from './modern-request.ts';
 import { planModernCall } from './modern-plans.ts';
 import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
+import { passEvents } from './pass-events.ts';
 import { probeTarget } from './probe-target.ts';
 import { SharedSessions } from './shared-sessions.ts';
 import { type ChosenEra, type Era, TargetEra } from './target-era.ts';
@@ -19,6 +20,7 @@ import { tellTarget } from './ask-target.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import { TargetHealth } from './target-health.ts';
 import type {
+  CallPlace,
   Introduction,
   ListenFilter,
   OutgoingMessage,
@@ -164,6 +166,21 @@ class ConnectedTarget implements Target {
     return call;
   }
 
+  resumeCall(speaker: Speaker, place: CallPlace, events: TargetEvents): TargetCall {
+    const call = new RunningCall(this.#parts, {
+      ...passEvents(events),
+      // That it does not have the rest any more says nothing about what it speaks.
+      onFailure: (failure) => {
+        this.#noteFailure(failure);
+        events.onFailure(failure);
+      },
+    });
+    const down = this.#findDown();
+    if (down === undefined) call.run(planResumedCall(this.#parts, speaker, place));
+    else call.fail(down);
+    return call;
+  }
+
   #run(call: RunningCall, chosen: ChosenEra, speaker: Speaker, message: OutgoingMessage): void {
     if (!chosen.ok) return call.fail(chosen.failure);
     if (chosen.era === 'legacy') {
@@ -186,6 +203,7 @@ class ConnectedTarget implements Target {
   #watch(speaker: Speaker, { message }: OutgoingMessage, events: TargetEvents): TargetEvents {
     const { method, params } = message;
     return {
+      ...passEvents(events),
       onMessage: (received) => {
         if (received.kind === 'response') {
           if (method === 'tools/list') this.#tools.note(params['cursor'], received.text);
@@ -197,7 +215,6 @@ class ConnectedTarget implements Target {
         }
         return events.onMessage(received);
       },
-      onEnd: () => events.onEnd(),
       onFailure: (failure) => {
         this.#noteFailure(failure);
         if (otherEra.has(failure.status ?? 0)) this.#era.forget();

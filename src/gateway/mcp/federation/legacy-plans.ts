@@ -2,14 +2,14 @@
 import { readMember, replaceId, replaceProgressToken } from '../names/message-head.ts';
 import { tellTarget } from './ask-target.ts';
 import { type BegunSession, isSessionLost, writeSessionGet, writeSessionPost } from './legacy-session.ts';
-import type { Refusal } from './message-source.ts';
+import type { MessageRequest, Refusal } from './message-source.ts';
 import { removeEnvelope } from './modern-request.ts';
 import type { OwnSessions } from './own-sessions.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { SharedSession, SharedSessions } from './shared-sessions.ts';
 import type { CallPlan, Prepared } from './target-call.ts';
 import type { TargetParts } from './target-parts.ts';
-import type { OutgoingMessage, Speaker, TargetMessage, TargetSession } from './target.ts';
+import type { CallPlace, OutgoingMessage, Speaker, TargetMessage, TargetSession } from './target.ts';
 import { modernizeAnswer } from './translate-answer.ts';
 
 /** A message as it came. */
@@ -54,11 +54,29 @@ export function planOwnCall(
       if (session === undefined || !isLost(parts, session, refusal)) return undefined;
       return sessions.begin(speaker, session).then(write);
     },
+    describeStream: () => ({ session }),
     translate: asItIs,
     resumeAfter: (eventId) => (session === undefined ? undefined : writeSessionGet(parts, speaker, session, eventId)),
     cancel() {
       if (session !== undefined) tellCancelled(parts, speaker, session, id);
     },
+    release() {},
+  };
+}
+
+/** The rest of such a request, in the session in which it was sent, whichever the client has there now. */
+export function planResumedCall(parts: TargetParts, speaker: Speaker, place: CallPlace): CallPlan {
+  const { id, session, eventId } = place;
+  const write = (after: string): MessageRequest => writeSessionGet(parts, speaker, session, after);
+  return {
+    id,
+    resumedAfter: eventId,
+    prepare: () => ({ ok: true, request: write(eventId) }),
+    prepareAgain: () => undefined,
+    describeStream: () => ({ session }),
+    translate: asItIs,
+    resumeAfter: write,
+    cancel: () => tellCancelled(parts, speaker, session, id),
     release() {},
   };
 }
@@ -89,6 +107,8 @@ export function planSharedCall(
       if (session === undefined || !isLost(parts, session, refusal)) return undefined;
       return sessions.open(shared, speaker, session).then(write);
     },
+    // In 2026-07-28 some errors have a status of HTTP, so the answer has to be known first.
+    describeStream: () => undefined,
     translate(received) {
       const { head, eventId } = received;
       if (head.kind === 'response')

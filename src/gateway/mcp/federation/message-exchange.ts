@@ -10,6 +10,7 @@ import {
   type MessageReader,
   type ReadMessage,
   type ReadMessages,
+  type StreamMark,
 } from './read-messages.ts';
 import type { ExchangeRequest, MessageEvents, MessageRequest, MessageSource, Refusal } from './message-source.ts';
 import { TargetExchange } from './target-exchange.ts';
@@ -29,7 +30,7 @@ export class MessageExchange implements MessageSource {
   readonly #events: MessageEvents;
   #reader: MessageReader | undefined;
   #refusal: { status: number; headers: RawHeaders; body: GrowingBytes } | undefined;
-  #queue: ReadMessage[] = [];
+  #queue: (ReadMessage | StreamMark)[] = [];
   #isPaused = false;
   #hasEnded = false;
   /** A body of a type that has no messages in it, as some servers send for notifications. */
@@ -134,9 +135,10 @@ export class MessageExchange implements MessageSource {
     const queue = this.#queue;
     let next = 0;
     while (next < queue.length && !this.#isPaused && !this.#isDone) {
-      const message = queue[next]!;
+      const read = queue[next]!;
       next += 1;
-      if (!this.#events.onMessage(message)) this.#isPaused = true;
+      const isTaken = 'head' in read ? this.#events.onMessage(read) : (this.#events.onMark?.(read) ?? true);
+      if (!isTaken) this.#isPaused = true;
     }
     this.#queue = next === queue.length ? [] : queue.slice(next);
   }
@@ -180,9 +182,9 @@ function readOnly(body: Uint8Array): ReadMessage | undefined {
   const reader = new DocumentReader();
   reader.push(body);
   const read = reader.end();
-  return read.ok && read.messages.length === 1 && read.messages[0]!.head.kind === 'response'
-    ? read.messages[0]
-    : undefined;
+  const [message, ...others] = read.ok ? read.messages : [];
+  const isOne = message !== undefined && others.length === 0;
+  return isOne && 'head' in message && message.head.kind === 'response' ? message : undefined;
 }
 
 function readCode({ text }: ReadMessage): number | undefined {

@@ -1,7 +1,7 @@
 // How messages of a target come, whatever carries them: types only.
 import type { Endpoint } from '../../forward/upstream/upstreams.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
-import type { ReadMessage } from './read-messages.ts';
+import type { ReadMessage, StreamMark } from './read-messages.ts';
 import type { TargetFailure } from './target.ts';
 
 export interface ExchangeRequest {
@@ -40,6 +40,8 @@ export interface MessageEvents {
   onHead?(status: number, headers: RawHeaders, endpoint: Endpoint): void;
   /** False: no more until `resume`. */
   onMessage(message: ReadMessage): boolean;
+  /** The same, of an event without a message, in its place among them. */
+  onMark?(mark: StreamMark): boolean;
   /** Of an event that is no message, in streams of the older transport. */
   onOtherEvent?(type: string, data: string): void;
   onEnd(): void;

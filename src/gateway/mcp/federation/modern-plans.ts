@@ -54,6 +54,7 @@ export function planModernCall(
       if (!repeats || refusal?.code !== headerMismatch) return undefined;
       return listTools(parts, tools, speaker, timeoutMs).then(() => ({ ok: true, request: write() }));
     },
+    describeStream: () => ({ session: undefined }),
     translate(received) {
       const { kind } = received.head;
       // Servers of this version do not ask in the middle: there would be no way for an answer.

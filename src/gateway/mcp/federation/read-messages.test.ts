@@ -1,13 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DocumentReader, EventReader, maxMessageBytes, type ReadMessages } from './read-messages.ts';
+import {
+  DocumentReader,
+  EventReader,
+  maxMessageBytes,
+  type ReadMessage,
+  type ReadMessages,
+  type StreamMark,
+} from './read-messages.ts';
 
 const answer = '{"jsonrpc":"2.0","id":1,"result":{}}';
 const notice = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}';
 
+function print(read: ReadMessage | StreamMark): string {
+  if ('head' in read) return read.text;
+  return `mark ${read.eventId ?? '-'} ${read.retryMs ?? '-'}`;
+}
+
 function listTexts(read: ReadMessages): string[] {
   assert.ok(read.ok, JSON.stringify(read));
-  return read.messages.map(({ text }) => text);
+  return read.messages.map(print);
 }
 
 function readDocument(text: string | Uint8Array): ReadMessages {
@@ -24,7 +36,8 @@ test('a document is one message, or an array of them, byte for byte', () => {
   assert.deepEqual(listTexts(readDocument(`[${notice}, ${answer}]`)), [notice, answer]);
   const read = readDocument(answer);
   assert.ok(read.ok);
-  assert.deepEqual(read.messages[0]?.head, { kind: 'response', id: '1', method: undefined });
+  const head = { kind: 'response', id: '1', method: undefined };
+  assert.deepEqual(read.messages, [{ text: answer, head, eventId: undefined }]);
 });
 
 test('a document that is no message is refused', () => {
@@ -66,20 +79,25 @@ test('a document has a largest size', () => {
 function readEvents(
   text: string,
   chunkSize: number,
-): { texts: string[]; ids: (string | undefined)[]; reader: EventReader } {
+): { texts: string[]; ids: (string | undefined)[]; marks: string[]; reader: EventReader } {
   const reader = new EventReader();
   const bytes = Buffer.from(text);
   const texts: string[] = [];
   const ids: (string | undefined)[] = [];
+  const marks: string[] = [];
   for (let at = 0; at < bytes.length; at += chunkSize) {
     const read = reader.push(bytes.subarray(at, at + chunkSize));
     assert.ok(read.ok, JSON.stringify(read));
     for (const message of read.messages) {
+      if (!('head' in message)) {
+        marks.push(print(message));
+        continue;
+      }
       texts.push(message.text);
       ids.push(message.eventId);
     }
   }
-  return { texts, ids, reader };
+  return { texts, ids, marks, reader };
 }
 
 test('events become messages, whatever their line ends and wherever chunks end', () => {
@@ -88,9 +106,11 @@ test('events become messages, whatever their line ends and wherever chunks end',
     `retry: 12\rdata:${answer.slice(0, 17)}\rdata: ${answer.slice(17)}\r\rid: 2\ndata:\n\nevent: other\ndata: x\n\n` +
     `event\nid\ndata: ${answer}\n\ndata: ${notice}\n`;
   for (const size of [1, 2, 7, 1_000]) {
-    const { texts, ids, reader } = readEvents(stream, size);
+    const { texts, ids, marks, reader } = readEvents(stream, size);
     assert.deepEqual(texts, [notice, `${answer.slice(0, 17)}\n${answer.slice(17)}`, answer]);
-    assert.deepEqual(ids, ['1', '1', undefined]);
+    assert.deepEqual(ids, ['1', undefined, undefined]);
+    // A beat, a time to wait before a message, a place to go on.
+    assert.deepEqual(marks, ['mark - -', 'mark - 12', 'mark 2 -']);
     assert.equal(reader.retryMs, 12);
     assert.equal(reader.lastEventId, undefined);
     // The last event has no blank line.
@@ -103,6 +123,12 @@ test('an event without data tells where to go on', () => {
   // What could not be sent back in a header is no place to go on from.
   assert.equal(readEvents('id: \u00e4\ndata: \n\n', 3).reader.lastEventId, undefined);
   assert.equal(readEvents(`id: ${'x'.repeat(1_025)}\n\n`, 100).reader.lastEventId, undefined);
+});
+
+test('of several messages in one event the last one has its id: whoever goes on after it misses none', () => {
+  const { texts, ids } = readEvents(`id: 7\ndata: [${notice},${answer}]\n\n`, 5);
+  assert.deepEqual(texts, [notice, answer]);
+  assert.deepEqual(ids, [undefined, '7']);
 });
 
 test('events of other types go their own way', () => {

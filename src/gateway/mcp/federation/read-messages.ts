@@ -16,12 +16,19 @@ const maxBatchSize = 100;
 export interface ReadMessage {
   readonly text: string;
   readonly head: MessageHead;
-  /** The id of the event that brought it. */
+  /** The id of the event that brought it; of several messages in one event, the last one has it, because what follows the id follows them all. */
   readonly eventId: string | undefined;
 }
 
+/** What an event says without a message: where the stream can be taken up again, and how long to wait before that. Neither: the server is alive. */
+export interface StreamMark {
+  readonly eventId: string | undefined;
+  readonly retryMs: number | undefined;
+}
+
 export type ReadMessages =
-  | { readonly ok: true; readonly messages: readonly ReadMessage[] }
+  /** In the order of the stream. */
+  | { readonly ok: true; readonly messages: readonly (ReadMessage | StreamMark)[] }
   /** `detail` completes "it ..."; it never quotes the server. */
   | { readonly ok: false; readonly detail: string };
 
@@ -84,7 +91,7 @@ export class EventReader implements MessageReader {
   }
 
   push(chunk: Uint8Array): ReadMessages {
-    let messages: ReadMessage[] | undefined;
+    let messages: (ReadMessage | StreamMark)[] | undefined;
     for (const event of this.#splitter.push(chunk)) {
       if (event.length > maxMessageBytes) return tooLarge;
       const read = this.#readEvent(event);
@@ -106,20 +113,26 @@ export class EventReader implements MessageReader {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     let type = 'message';
+    let eventId: string | undefined;
+    let retryMs: number | undefined;
     for (const line of lines) {
       const field = /^(event|id|retry)(?::[ ]?([^\r\n]*))?[\r\n]*$/.exec(line);
       if (field === null) continue;
       const value = field[2] ?? '';
       if (field[1] === 'event') type = value === '' ? 'message' : value;
-      else if (field[1] === 'retry') this.#retryMs = /^\d{1,9}$/.test(value) ? Number(value) : this.#retryMs;
-      else if (/^[\x20-\x7e]*$/.test(value) && value.length <= maxEventIdLength) this.#lastEventId = value || undefined;
+      else if (field[1] === 'retry') retryMs = /^\d{1,9}$/.test(value) ? Number(value) : retryMs;
+      else if (/^[\x20-\x7e]*$/.test(value) && value.length <= maxEventIdLength) {
+        eventId = value || undefined;
+        this.#lastEventId = eventId;
+      }
     }
+    this.#retryMs = retryMs ?? this.#retryMs;
     const bytes = readEventData(lines, isFirst);
     // A beat, or an event that only tells where to resume.
-    if (bytes === undefined || bytes === '') return none;
+    if (bytes === undefined || bytes === '') return { ok: true, messages: [{ eventId, retryMs }] };
     const data = decodeData(bytes);
     if (data === undefined) return { ok: false, detail: 'sent an event that is not UTF-8' };
-    if (type === 'message') return readDocument(data, this.#lastEventId);
+    if (type === 'message') return markRetry(readDocument(data, eventId), retryMs);
     this.#onOtherEvent?.(type, data);
     return none;
   }
@@ -127,6 +140,12 @@ export class EventReader implements MessageReader {
 
 const tooLarge: ReadMessages = { ok: false, detail: `sent a message of more than ${maxMessageBytes} bytes` };
 const notMessage: ReadMessages = { ok: false, detail: 'sent what is no JSON-RPC message' };
+
+/** The time comes first: with the last message the stream may be over. */
+function markRetry(read: ReadMessages, retryMs: number | undefined): ReadMessages {
+  if (!read.ok || retryMs === undefined) return read;
+  return { ok: true, messages: [{ eventId: undefined, retryMs }, ...read.messages] };
+}
 
 function readDocument(text: string, eventId: string | undefined): ReadMessages {
   // The grammar: what is spliced together from texts must be JSON.
@@ -147,8 +166,9 @@ function readDocument(text: string, eventId: string | undefined): ReadMessages {
     const element = text.slice(at, end);
     const head = messages.length < maxBatchSize ? readMessageHead(element) : undefined;
     if (head === undefined) isValid = false;
-    else messages.push({ text: element, head, eventId });
+    else messages.push({ text: element, head, eventId: undefined });
     return end;
   });
-  return isValid && messages.length > 0 ? { ok: true, messages } : notMessage;
+  const last = messages.pop();
+  return isValid && last !== undefined ? { ok: true, messages: [...messages, { ...last, eventId }] } : notMessage;
 }

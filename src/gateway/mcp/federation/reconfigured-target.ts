@@ -14,6 +14,7 @@ export function replaceMembers(target: Target, members: Partial<Target>): Target
     describe: () => target.describe(),
     introduce: (speaker) => target.introduce(speaker),
     request: (speaker, message, events) => target.request(speaker, message, events),
+    resumeCall: (speaker, place, events) => target.resumeCall(speaker, place, events),
     notify: (speaker, text) => target.notify(speaker, text),
     listen: (speaker, filter, events) => target.listen(speaker, filter, events),
     endSession: (speaker) => target.endSession(speaker),

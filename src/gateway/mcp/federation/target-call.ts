@@ -1,10 +1,11 @@
 // One request of a client at a target: sent, sent once more where the plan says so, and its messages one by one until the answer.
 import { SilenceWatch, type Watched } from '../../forward/upstream/silence-watch.ts';
 import { describeRefusal, openMessages } from './message-exchange.ts';
+import { isEventStream } from '../../http/headers.ts';
 import type { MessageRequest, MessageSource, Refusal } from './message-source.ts';
-import type { ReadMessage } from './read-messages.ts';
+import type { ReadMessage, StreamMark } from './read-messages.ts';
 import { fail, type TargetParts } from './target-parts.ts';
-import type { TargetCall, TargetEvents, TargetFailure, TargetMessage } from './target.ts';
+import type { TargetCall, TargetEvents, TargetFailure, TargetMessage, TargetSession } from './target.ts';
 
 /** What is to be sent, or why nothing can be. */
 export type Prepared =
@@ -15,11 +16,15 @@ export type Prepared =
 export interface CallPlan {
   /** JSON of the id on the way to the server. */
   readonly id: string;
+  /** It is the rest of a stream, after this event; undefined: the stream begins with it. */
+  readonly resumedAfter?: string | undefined;
   prepare(): Prepared | Promise<Prepared>;
   /**
    * Another try, after a refusal or a request that never left; undefined: there is none. Asked once, and only while nothing of an answer was seen.
    */
   prepareAgain(refusal: Refusal | undefined): Promise<Prepared> | undefined;
+  /** What the client learns when the answer is an event stream: in which session it can be resumed. Undefined: nothing, it gets the messages. */
+  describeStream(): { readonly session: TargetSession | undefined } | undefined;
   /** The message as the client gets it; undefined: it is not for the client. */
   translate(message: ReadMessage): TargetMessage | undefined;
   /** Takes up a stream that ended before the answer; undefined: it cannot be taken up. */
@@ -37,6 +42,9 @@ const draining = new SilenceWatch(drainMs);
 const maxEmptyResumptions = 3;
 const defaultRetryMs = 1_000;
 const maxRetryMs = 30_000;
+/** How often a server may say that it still has the connection that broke (409). */
+const maxConflicts = 5;
+const firstConflictMs = 100;
 
 /** Statuses that say something about the caller or the way, whatever the body says. */
 const plainRefusals: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
@@ -52,7 +60,12 @@ export class RunningCall implements TargetCall, Watched {
   #isSecond = false;
   #hasSeen = false;
   #resumptions = 0;
+  #conflicts = 0;
+  /** The event after which the stream goes on; undefined: it has not been taken up. */
   #resumedAfter: string | undefined;
+  #retryMs = defaultRetryMs;
+  /** The client knows that there is a stream. */
+  #isStreaming = false;
   #isDone = false;
 
   constructor(parts: TargetParts, events: TargetEvents) {
@@ -64,6 +77,8 @@ export class RunningCall implements TargetCall, Watched {
   run(plan: CallPlan): void {
     if (this.#isDone) return plan.release();
     this.#plan = plan;
+    this.#resumedAfter = plan.resumedAfter;
+    this.#hasSeen = plan.resumedAfter !== undefined;
     this.#send(plan.prepare());
   }
 
@@ -126,13 +141,26 @@ export class RunningCall implements TargetCall, Watched {
 
   #open(request: MessageRequest): void {
     const exchange = openMessages(this.#parts, request, {
+      onHead: (_status, headers) => void (isEventStream(headers) && this.#onStream()),
       onMessage: (message) => this.#onMessage(message),
-      onEnd: () => this.#onEnd(fail('no-answer', 'its answer ended before there was one')),
+      onMark: (mark) => this.#onMark(mark),
+      onEnd: () => this.#onEnd(fail('no-answer', 'its answer ended before there was one'), true),
       onRefusal: (refusal) => this.#onRefusal(refusal),
       onFailure: (failure, isUnsent) => this.#onFailure(failure, isUnsent),
     });
     this.#exchange = exchange;
     exchange.start();
+  }
+
+  #onStream(): void {
+    const stream = this.#isDone ? undefined : this.#plan!.describeStream();
+    if (stream === undefined) return;
+    this.#isStreaming = true;
+    this.#events.onStream?.(stream.session);
+  }
+
+  #onMark(mark: StreamMark): boolean {
+    return this.#isDone || !this.#isStreaming || (this.#events.onMark?.(mark) ?? true);
   }
 
   #onMessage(message: ReadMessage): boolean {
@@ -167,29 +195,44 @@ export class RunningCall implements TargetCall, Watched {
     this.#events.onEnd();
   }
 
-  #onEnd(failure: TargetFailure): void {
+  /** `isClosed`: by the server, not by a fault on the way. */
+  #onEnd(failure: TargetFailure, isClosed: boolean): void {
     if (this.#isDone) return draining.end(this);
-    const resumption = this.#exchange!.resumption;
-    const request = resumption === undefined ? undefined : this.#plan!.resumeAfter(resumption.lastEventId);
-    if (resumption === undefined || request === undefined) return this.#fail(failure);
-    this.#resumptions = resumption.lastEventId === this.#resumedAfter ? this.#resumptions + 1 : 0;
-    this.#resumedAfter = resumption.lastEventId;
+    const { lastEventId: after = this.#resumedAfter, retryMs = this.#retryMs } = this.#exchange!.resumption ?? {};
+    const request = after === undefined ? undefined : this.#plan!.resumeAfter(after);
+    if (request === undefined) return this.#fail(failure);
+    if (isClosed && this.#isStreaming && this.#events.onSuspend?.() === true) return this.#finish();
+    this.#resumptions = after === this.#resumedAfter ? this.#resumptions + 1 : 0;
+    this.#resumedAfter = after;
+    this.#retryMs = retryMs;
     if (this.#resumptions >= maxEmptyResumptions) return this.#fail(failure);
     this.#hasSeen = true;
-    this.#timer = setTimeout(
-      () => this.#open(request),
-      Math.min(resumption.retryMs ?? defaultRetryMs, maxRetryMs),
-    ).unref();
+    this.#openLater(request, Math.min(retryMs, maxRetryMs));
+  }
+
+  #openLater(request: MessageRequest, delayMs: number): void {
+    this.#timer = setTimeout(() => this.#open(request), delayMs).unref();
   }
 
   #onRefusal(refusal: Refusal): void {
     if (this.#isDone) return draining.end(this);
     const { message, status } = refusal;
+    if (status === 409 && this.#waitForServer()) return;
     const isAnswer = message !== undefined && message.head.id === this.#plan!.id && !plainRefusals.has(status);
     if (!this.#repeat(refusal)) {
       if (isAnswer) this.#answerRefused(message);
       else this.#fail(describeRefusal(refusal));
     }
+  }
+
+  /** Where a stream goes on, the server may not have seen yet that the connection before is gone. False: it has had the time for it. */
+  #waitForServer(): boolean {
+    const after = this.#resumedAfter;
+    const request = after === undefined ? undefined : this.#plan!.resumeAfter(after);
+    if (request === undefined || this.#conflicts === maxConflicts) return false;
+    this.#openLater(request, firstConflictMs * 2 ** this.#conflicts);
+    this.#conflicts += 1;
+    return true;
   }
 
   /** The answer is an error, and the server says so in the status too. */
@@ -203,7 +246,7 @@ export class RunningCall implements TargetCall, Watched {
   #onFailure(failure: TargetFailure, isUnsent: boolean): void {
     if (this.#isDone) return draining.end(this);
     if (isUnsent && this.#repeat(undefined)) return;
-    if (failure.kind === 'no-answer') return this.#onEnd(failure);
+    if (failure.kind === 'no-answer') return this.#onEnd(failure, false);
     this.#fail(failure);
   }
 

@@ -3,6 +3,7 @@
 import type { FederationTarget } from '../../config/federation-config.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { RequestMessage } from '../read/message.ts';
+import type { StreamMark } from './read-messages.ts';
 
 /** The client in whose name a target is asked. */
 export interface Speaker {
@@ -85,9 +86,24 @@ export interface TargetFailure {
 export interface TargetEvents {
   /** False: no more until `resume`. */
   onMessage(message: TargetMessage): boolean;
+  /** The answer comes as an event stream. `session`: in which `resumeCall` goes on after each event with an id; undefined: it cannot be resumed. */
+  onStream?(session: TargetSession | undefined): void;
+  /** An event of that stream without a message. False: no more until `resume`. */
+  onMark?(mark: StreamMark): boolean;
+  /** The server has closed that stream before the answer, to be asked for the rest. True: the client will, and nothing more comes. Otherwise the target goes on by itself. */
+  onSuspend?(): boolean;
   /** A request has its answer, or the stream has ended well. */
   onEnd(): void;
   onFailure(failure: TargetFailure): void;
+}
+
+/** Where the stream of a call goes on. */
+export interface CallPlace {
+  readonly session: TargetSession;
+  /** JSON of the id of the request. */
+  readonly id: string;
+  /** Of the server's own, the one after which. */
+  readonly eventId: string;
 }
 
 export interface TargetCall {
@@ -138,6 +154,8 @@ export interface Target {
   introduce(speaker: Speaker): Promise<Introduction>;
   /** Sends a request; a session that is lost is begun again, once. */
   request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall;
+  /** Asks for the rest of the stream of a call. Whether the server still has it, only its answer tells. */
+  resumeCall(speaker: Speaker, place: CallPlace, events: TargetEvents): TargetCall;
   /** Sends a notification, or the client's answer to a question of the server. */
   notify(speaker: Speaker, text: string): Promise<TargetFailure | undefined>;
   /** Opens the stream on which the server speaks on its own. Notifications come as a client of the speaker's era expects them, without subscription ids. */

@@ -1,5 +1,5 @@
 // A target whose requests are counted and timed.
-import type { Target, TargetEvents } from './target.ts';
+import type { Target, TargetCall, TargetEvents } from './target.ts';
 import type { TargetResult } from './target-observer.ts';
 
 /** The target, which reports how every request to it ends. */
@@ -17,14 +17,11 @@ export function watchTarget(target: Target, report: (result: TargetResult, secon
     },
     request(speaker, message, events) {
       const watched = new WatchedEvents(events, report);
-      const call = target.request(speaker, message, watched);
-      return {
-        resume: () => call.resume(),
-        abort(cancel) {
-          watched.end('aborted');
-          call.abort(cancel);
-        },
-      };
+      return watched.follow(target.request(speaker, message, watched));
+    },
+    resumeCall(speaker, place, events) {
+      const watched = new WatchedEvents(events, report);
+      return watched.follow(target.resumeCall(speaker, place, watched));
     },
     notify: (speaker, text) => target.notify(speaker, text),
     listen: (speaker, filter, events) => target.listen(speaker, filter, events),
@@ -34,7 +31,7 @@ export function watchTarget(target: Target, report: (result: TargetResult, secon
   };
 }
 
-class WatchedEvents implements TargetEvents {
+class WatchedEvents implements Required<TargetEvents> {
   readonly #events: TargetEvents;
   readonly #report: (result: TargetResult, seconds: number) => void;
   readonly #startedAt = performance.now();
@@ -44,6 +41,16 @@ class WatchedEvents implements TargetEvents {
     this.#events = events;
     this.#report = report;
   }
+
+  readonly onStream: Required<TargetEvents>['onStream'] = (session) => this.#events.onStream?.(session);
+
+  readonly onMark: Required<TargetEvents>['onMark'] = (mark) => this.#events.onMark?.(mark) ?? true;
+
+  readonly onSuspend: Required<TargetEvents>['onSuspend'] = () => {
+    const isSuspended = this.#events.onSuspend?.() ?? false;
+    if (isSuspended) this.end('answered');
+    return isSuspended;
+  };
 
   readonly onMessage: TargetEvents['onMessage'] = (message) => {
     if (message.kind === 'response') this.end('answered');
@@ -59,6 +66,16 @@ class WatchedEvents implements TargetEvents {
     this.end(failure.kind);
     this.#events.onFailure(failure);
   };
+
+  follow(call: TargetCall): TargetCall {
+    return {
+      resume: () => call.resume(),
+      abort: (cancel) => {
+        this.end('aborted');
+        call.abort(cancel);
+      },
+    };
+  }
 
   /** Only the first end counts. */
   end(result: TargetResult): void {

@@ -2,15 +2,14 @@
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
 import { hasScheme, readClientTask } from '../../names/names.ts';
-import { renameAnswer } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
 import type { TargetFailure } from '../target.ts';
-import { answerFailure, formatError, internalError, withoutAnswer } from './failures.ts';
+import { CallRelay } from './call-relay.ts';
+import { answerFailure, formatError, internalError, withoutAnswer, withoutTarget } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
-import { passOn } from './pass-on.ts';
 import { runLater } from './run-later.ts';
 
 /** A request that names a tool, a prompt, a resource or a template. */
@@ -77,45 +76,18 @@ export function askForTask(conversation: Conversation, asked: Asked, sink: Messa
 }
 
 function ask(conversation: Conversation, asked: Asked, { target: config, own }: FoundItem, sink: MessageSink): Running {
-  const { federation, speaker, session, parameterHeaders, note } = conversation;
+  const { federation, speaker, parameterHeaders, note } = conversation;
   const { id, method } = asked.message;
   const member = federation.find(config.name);
   note({ target: config.name });
   if (member === undefined) {
-    sink.answer(answerFailure(id, config, { ...withoutAnswer, kind: 'down', detail: 'the target is gone' }, note));
+    sink.answer(answerFailure(id, config, withoutTarget, note));
     return nothingRunning;
   }
   const text = renameItem(asked.text, method, own, (task) => readOwnTask(conversation, config, task));
-  const forget = session && federation.pending.add(session.name, JSON.stringify(id), config.name);
-  let isAnswered = false;
-  const answer = (json: string): void => {
-    if (isAnswered) return;
-    isAnswered = true;
-    forget?.();
-    sink.answer(json);
-  };
-  const call = member.target.request(
-    speaker,
-    { text, message: withOwnName(asked.message, own), parameterHeaders },
-    {
-      onMessage(incoming) {
-        if (isAnswered) return true;
-        if (incoming.kind !== 'response') return sink.tell(passOn(conversation, config, incoming));
-        answer(renameAnswer(incoming.text, method, config, conversation.config.naming));
-        return true;
-      },
-      onEnd: () => void (isAnswered || answer(answerFailure(id, config, withoutAnswer, note))),
-      onFailure: (failure) => void (isAnswered || answer(answerFailure(id, config, failure, note))),
-    },
-  );
-  return {
-    resume: () => call.resume(),
-    abort() {
-      isAnswered = true;
-      forget?.();
-      call.abort(speaker.era === 'modern');
-    },
-  };
+  const relay = new CallRelay(conversation, { target: config, id, method }, sink);
+  const message = { text, message: withOwnName(asked.message, own), parameterHeaders };
+  return relay.follow(member.target.request(speaker, message, relay));
 }
 
 /** A task of another target is none of this one: its id stays as it is, and means nothing there. */

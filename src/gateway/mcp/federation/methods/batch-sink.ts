@@ -17,7 +17,7 @@ export class BatchSink {
 
   /** For one request of the batch. */
   open(): MessageSink {
-    return { tell: (json) => this.#tell(json), answer: (json) => this.#add(json) };
+    return { tell: (json) => this.#tell(json), answer: (json) => this.#add(json), stream: undefined };
   }
 
   #tell(json: string): boolean {

@@ -1,14 +1,14 @@
-// The HTTP answer to one request of a client: JSON, or an event stream as soon as anything comes before the response.
+// The HTTP answer to one request of a client: JSON, or an event stream as soon as the server has one or anything comes before the response.
 import type { RawHeaders } from '../../../http/exchange.ts';
 import type { UpstreamEvents } from '../../../forward/upstream/upstream-call.ts';
 import { formatRpcAnswer } from '../../answer/rpc-error.ts';
 import { readMember } from '../../names/message-head.ts';
-import type { MessageSink } from './federated-request.ts';
+import type { MessageSink, SinkStream } from './federated-request.ts';
 
 const streamHeaders: RawHeaders = ['content-type', 'text/event-stream', 'cache-control', 'no-cache, no-transform'];
 const none: RawHeaders = [];
 
-export class ClientAnswer {
+export class ClientAnswer implements SinkStream {
   readonly #events: UpstreamEvents;
   /** Of the request: which types the client takes. */
   readonly #asked: RawHeaders;
@@ -58,9 +58,19 @@ export class ClientAnswer {
   }
 
   /** A message on the stream. False: wait for the client. */
-  send(json: string): boolean {
-    if (this.#state !== 'streaming') return true;
-    return this.#events.onData(Buffer.from(`event: message\ndata: ${onLines(json)}\n\n`));
+  send(json: string, eventId?: string): boolean {
+    const id = eventId === undefined ? '' : `id: ${eventId}\n`;
+    return this.#write(`event: message\n${id}data: ${onLines(json)}\n\n`);
+  }
+
+  mark(eventId: string | undefined, retryMs: number | undefined): boolean {
+    const retry = retryMs === undefined ? '' : `retry: ${retryMs}\n`;
+    if (eventId !== undefined) return this.#write(`id: ${eventId}\n${retry}data: \n\n`);
+    return this.#write(retry === '' ? ':\n\n' : `${retry}\n`);
+  }
+
+  #write(event: string): boolean {
+    return this.#state !== 'streaming' || this.#events.onData(Buffer.from(event));
   }
 
   /** Ends the stream. */
@@ -79,25 +89,25 @@ function onLines(json: string): string {
 /** For the one request of a body. */
 export class SingleSink implements MessageSink {
   readonly #answer: ClientAnswer;
+  readonly stream: SinkStream | undefined;
   readonly #isModern: boolean;
-  readonly #canStream: boolean;
 
   constructor(answer: ClientAnswer, isModern: boolean, canStream: boolean) {
     this.#answer = answer;
+    this.stream = canStream ? answer : undefined;
     this.#isModern = isModern;
-    this.#canStream = canStream;
   }
 
-  tell(json: string): boolean {
+  tell(json: string, eventId?: string): boolean {
     // There is no place for it in JSON, and no request of a client depends on it.
-    if (!this.#canStream) return true;
-    this.#answer.openStream();
-    return this.#answer.send(json);
+    if (this.stream === undefined) return true;
+    this.stream.openStream();
+    return this.#answer.send(json, eventId);
   }
 
-  answer(json: string): void {
+  answer(json: string, eventId?: string): void {
     if (this.#answer.isStreaming) {
-      this.#answer.send(json);
+      this.#answer.send(json, eventId);
       this.#answer.end();
     } else {
       this.#answer.respond(json, this.#isModern ? findStatus(json) : 200);

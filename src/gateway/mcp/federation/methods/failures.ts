@@ -35,15 +35,19 @@ const failed: Readonly<Record<TargetFailure['kind'], { readonly reason: Reason |
     'no-answer': { reason: 'upstream_aborted', says: 'broke off before it answered' },
   };
 
+/** To go on with the stream of a call. */
+const notResumed = 'does not go on with this call';
+
 /** What clients learn of a target that failed. */
 export function describeFailure(
   name: string,
   failure: TargetFailure,
+  isResumption = false,
 ): { readonly message: string; readonly data: object } {
   const { kind, status } = failure;
   const retryAfter = findHeader(failure.headers, 'retry-after');
   return {
-    message: `The server "${name}" ${failed[kind].says}${status === undefined ? '' : ` (HTTP ${status})`}.`,
+    message: `The server "${name}" ${isResumption && kind === 'refused' ? notResumed : failed[kind].says}${status === undefined ? '' : ` (HTTP ${status})`}.`,
     data: {
       target: name,
       reason: kind,
@@ -59,9 +63,15 @@ export function describeAllDown(names: readonly string[]): string {
 }
 
 /** The answer to a request whose one target failed. */
-export function answerFailure(id: MessageId, { name }: FederationTarget, failure: TargetFailure, note: Note): string {
+export function answerFailure(
+  id: MessageId,
+  { name }: Pick<FederationTarget, 'name'>,
+  failure: TargetFailure,
+  note: Note,
+  isResumption = false,
+): string {
   noteFailure(name, failure, note);
-  const { message, data } = describeFailure(name, failure);
+  const { message, data } = describeFailure(name, failure, isResumption);
   return formatError(id, internalError, message, data);
 }
 
@@ -69,6 +79,14 @@ export function noteFailure(name: string, failure: TargetFailure, note: Note): v
   const { reason } = failed[failure.kind];
   note({ target: name, detail: `${name}: ${failure.detail}`, ...(reason !== undefined && { reason }) });
 }
+
+/** The configuration does not have the target any more. */
+export const withoutTarget: TargetFailure = {
+  kind: 'down',
+  status: undefined,
+  headers: [],
+  detail: 'the target is gone',
+};
 
 /** A target without an answer, although nothing was wrong with its connection. */
 export const withoutAnswer: TargetFailure = {

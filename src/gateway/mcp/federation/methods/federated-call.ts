@@ -27,6 +27,7 @@ import { formatError } from './failures.ts';
 import type { FederatedCallParts } from './federated-call-parts.ts';
 import type { Conversation, Note, Running } from './federated-request.ts';
 import { introduceAll, legacyVersions, modernVersions, writeInitializeResult } from './introduce.ts';
+import { resumeCall } from './resume-call.ts';
 import { openGetStream, openSubscription } from './streams.ts';
 import { notify } from './tell-all.ts';
 
@@ -115,7 +116,7 @@ export class FederatedCall implements UpstreamCall {
     if (detail !== undefined) context.detail ??= detail;
   };
 
-  #follow(running: Running): void {
+  #follow(running: Running): undefined {
     if (this.#isAborted) running.abort();
     else if (!this.#answer.isOver) this.#running.push(running);
   }
@@ -153,7 +154,7 @@ export class FederatedCall implements UpstreamCall {
     if (method === 'DELETE') return this.#endSession(session, open(speakInSession(base, session), session));
     const conversation = open(speakInSession(base, session), session);
     if (read !== undefined) this.#answerAll(conversation, read);
-    else this.#openGet(conversation);
+    else this.#openGet(conversation, session);
     return undefined;
   }
 
@@ -234,12 +235,20 @@ export class FederatedCall implements UpstreamCall {
 
   // ---- what is asked
 
-  #openGet(conversation: Conversation): void {
-    if (!takesEvents(this.#parts.context.exchange.headers)) {
-      this.#refuse(406, 'bad_request', noSession, 'Not Acceptable: Client must accept text/event-stream');
-      return;
-    }
-    this.#follow(openGetStream(conversation, this.#answer));
+  #openGet(conversation: Conversation, session: ClientSession): undefined {
+    const { headers } = this.#parts.context.exchange;
+    if (!takesEvents(headers))
+      return this.#refuse(406, 'bad_request', noSession, 'Not Acceptable: Client must accept text/event-stream');
+    const [lastEventId, ...others] = readFieldValues(headers, 'last-event-id').filter((value) => value !== '');
+    if (others.length > 0)
+      return this.#refuse(400, 'bad_request', noSession, 'Bad Request: several Last-Event-ID headers');
+    // Only events of calls have ids.
+    if (lastEventId === undefined) return this.#follow(openGetStream(conversation, this.#answer));
+    const running = resumeCall(conversation, session, lastEventId, this.#answer);
+    // Not 404, which would tell the client to begin a new session; and no new stream, on which it would wait for what never comes.
+    if (running === undefined)
+      return this.#refuse(400, 'bad_request', noSession, 'Bad Request: the Last-Event-ID is none of this session');
+    this.#follow(running);
   }
 
   #answerAll(conversation: Conversation, read: ReadBody): void {

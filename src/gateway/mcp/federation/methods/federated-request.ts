@@ -35,10 +35,22 @@ export type Asked = Said<RequestMessage>;
 
 /** Where the messages for the client go. */
 export interface MessageSink {
-  /** A message before the answer, as JSON. False: wait until it is resumed. */
-  tell(json: string): boolean;
+  /** A message before the answer, as JSON. False: wait until it is resumed. `eventId`: of its event, where there is one. */
+  tell(json: string, eventId?: string): boolean;
   /** The answer, as JSON. The last message. */
-  answer(json: string): void;
+  answer(json: string, eventId?: string): void;
+  /** An event stream for this one request; undefined: the client takes none, or the request is one of a batch. */
+  readonly stream: SinkStream | undefined;
+}
+
+/** The answer to a request as an event stream. */
+export interface SinkStream {
+  /** What is sent from now on is sent as events. */
+  openStream(): void;
+  /** An event without a message: where the client can go on, and how long it shall wait before that. Neither: a sign of life. False: wait. */
+  mark(eventId: string | undefined, retryMs: number | undefined): boolean;
+  /** Ends it without an answer. */
+  end(): void;
 }
 
 /** A request on its way. */

@@ -4,6 +4,7 @@ import { rpcCodes } from '../../read/message.ts';
 import { listMerged } from '../merge-lists.ts';
 import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
+import { hearStreams } from './hear-streams.ts';
 
 /** All pages of all targets together. A server that hangs is one that is missing. */
 const limitMs = 15_000;
@@ -27,7 +28,7 @@ export function answerList(
   }, limitMs);
   let isGone = false;
   const { key, lists: cache, slow } = federation;
-  const targets = federation.targets.map((target) => slow.pass(target));
+  const targets = federation.targets.map((target) => hearStreams(slow.pass(target), sink));
   const owned = config.naming === 'never' ? federation.owned : undefined;
   const listed = { key, naming: config.naming, targets, cache, owned, sealer };
   const onMissing = (target: string, problem: string): void => {

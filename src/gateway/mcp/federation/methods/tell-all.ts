@@ -10,6 +10,7 @@ import { openQuestion } from '../question-id.ts';
 import type { TargetFailure } from '../target.ts';
 import { describeAllDown, describeFailure, formatError, formatResult, internalError, noteFailure } from './failures.ts';
 import type { Asked, Conversation, MessageSink, Running, Said } from './federated-request.ts';
+import { hearStreams } from './hear-streams.ts';
 
 /** What one target says to a request to all of them. */
 type Reply =
@@ -91,7 +92,7 @@ function askAll(
 ): Running {
   const stop = new AbortController();
   const members = [...conversation.federation.members];
-  Promise.all(members.map((member) => ask(member, stop.signal)))
+  Promise.all(members.map(({ config, target }) => ask({ config, target: hearStreams(target, sink) }, stop.signal)))
     .then((replies) => mergeReplies(conversation, id, members, replies, write))
     .catch((error: unknown) => {
       conversation.note({ reason: 'internal_error', detail: String(error) });

@@ -1,6 +1,8 @@
 // A target without a server: it answers as a test says, and remembers what it was told.
 import type { FederationTarget } from '../../../config/federation-config.ts';
+import type { StreamMark } from '../read-messages.ts';
 import type {
+  CallPlace,
   Introduction,
   ListenFilter,
   OutgoingMessage,
@@ -9,15 +11,21 @@ import type {
   TargetCall,
   TargetEvents,
   TargetFailure,
+  TargetSession,
   TargetState,
 } from '../target.ts';
 
-/** One request that the target got. */
-export interface FakeCall {
+/** One answer of the target. */
+export interface FakeAnswer {
   readonly speaker: Speaker;
-  readonly message: OutgoingMessage;
+  /** It is an event stream, which can be resumed in this session. */
+  stream(session: TargetSession | undefined): void;
   /** Sends a message, whatever it is. */
-  say(message: object): boolean;
+  say(message: object, eventId?: string): boolean;
+  /** Sends an event without a message. */
+  mark(mark: Partial<StreamMark>): boolean;
+  /** Closes the stream before the answer. */
+  suspend(): boolean;
   /** Sends the response to the request, and ends the call. */
   answer(result: object): void;
   fail(failure: Partial<TargetFailure>): void;
@@ -25,6 +33,16 @@ export interface FakeCall {
   /** Undefined: nobody did. */
   aborted: { readonly cancel: boolean } | undefined;
   resumed: number;
+}
+
+/** One request that the target got. */
+export interface FakeCall extends FakeAnswer {
+  readonly message: OutgoingMessage;
+}
+
+/** The rest of a call that it was asked for. */
+export interface FakeRest extends FakeAnswer {
+  readonly place: CallPlace;
 }
 
 export interface FakeStream {
@@ -43,6 +61,8 @@ export interface FakeBehaviour {
   failure?: Partial<TargetFailure> | undefined;
   /** Default: answers with the own name of what was asked. */
   onRequest?: (call: FakeCall) => void;
+  /** Default: the rest never comes. */
+  onResume?: (rest: FakeRest) => void;
   /** A session begins with this id when the target introduces itself to a legacy client. */
   readonly sessionId?: string;
 }
@@ -51,6 +71,7 @@ export class FakeTarget implements Target {
   readonly config: FederationTarget;
   readonly behaviour: FakeBehaviour;
   readonly calls: FakeCall[] = [];
+  readonly rests: FakeRest[] = [];
   readonly told: string[] = [];
   readonly streams: FakeStream[] = [];
   readonly ended: (string | undefined)[] = [];
@@ -90,16 +111,48 @@ export class FakeTarget implements Target {
   }
 
   request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
-    let isOver = false;
     const { id } = JSON.parse(message.text) as { readonly id?: string | number };
-    const call: FakeCall = {
+    const { answer, call } = this.#begin(speaker, id, events);
+    const asked: FakeCall = Object.assign(answer, { message });
+    this.calls.push(asked);
+    const { failure, onRequest } = this.behaviour;
+    queueMicrotask(() => {
+      if (failure !== undefined) asked.fail(failure);
+      else if (onRequest === undefined) asked.answer({ content: [{ type: 'text', text: message.text }] });
+      else if (asked.aborted === undefined) onRequest(asked);
+    });
+    return call;
+  }
+
+  resumeCall(speaker: Speaker, place: CallPlace, events: TargetEvents): TargetCall {
+    const { answer, call } = this.#begin(speaker, JSON.parse(place.id) as string | number, events);
+    const rest: FakeRest = Object.assign(answer, { place });
+    this.rests.push(rest);
+    queueMicrotask(() => {
+      if (rest.aborted === undefined) this.behaviour.onResume?.(rest);
+    });
+    return call;
+  }
+
+  #begin(
+    speaker: Speaker,
+    id: string | number | undefined,
+    events: TargetEvents,
+  ): { readonly answer: FakeAnswer; readonly call: TargetCall } {
+    let isOver = false;
+    const answer: FakeAnswer = {
       speaker,
-      message,
-      say: (said) => isOver || events.onMessage(toMessage(said)),
+      stream: (session) => void (isOver || events.onStream?.(session)),
+      say: (said, eventId) => isOver || events.onMessage(toMessage(said, eventId)),
+      mark: (mark) => isOver || (events.onMark?.({ eventId: undefined, retryMs: undefined, ...mark }) ?? true),
+      suspend() {
+        isOver ||= events.onSuspend?.() === true;
+        return isOver;
+      },
       answer(result) {
         if (isOver) return;
         events.onMessage(toMessage({ jsonrpc: '2.0', id, result }));
-        call.end();
+        answer.end();
       },
       fail(failure) {
         if (!isOver) events.onFailure(complete(failure));
@@ -112,21 +165,14 @@ export class FakeTarget implements Target {
       aborted: undefined,
       resumed: 0,
     };
-    this.calls.push(call);
-    const { failure, onRequest } = this.behaviour;
-    queueMicrotask(() => {
-      if (isOver) return;
-      if (failure !== undefined) call.fail(failure);
-      else if (onRequest === undefined) call.answer({ content: [{ type: 'text', text: message.text }] });
-      else onRequest(call);
-    });
-    return {
-      resume: () => void (call.resumed += 1),
+    const call: TargetCall = {
+      resume: () => void (answer.resumed += 1),
       abort(cancel) {
         isOver = true;
-        call.aborted = { cancel };
+        answer.aborted = { cancel };
       },
     };
+    return { answer, call };
   }
 
   async notify(_speaker: Speaker, text: string): Promise<TargetFailure | undefined> {
@@ -166,9 +212,9 @@ function complete(failure: Partial<TargetFailure>): TargetFailure {
   return { kind: 'down', status: undefined, headers: [], detail: 'nothing listens there', ...failure };
 }
 
-function toMessage(message: object): Parameters<TargetEvents['onMessage']>[0] {
+function toMessage(message: object, eventId?: string): Parameters<TargetEvents['onMessage']>[0] {
   const { id, method } = message as { readonly id?: string | number; readonly method?: string };
   const kind = method === undefined ? 'response' : id === undefined ? 'notification' : 'request';
   const text = JSON.stringify(message);
-  return { text, kind, id: id === undefined ? undefined : JSON.stringify(id), method, eventId: undefined };
+  return { text, kind, id: id === undefined ? undefined : JSON.stringify(id), method, eventId };
 }

@@ -38,6 +38,8 @@ export interface Talk {
   readonly done: Promise<Talk>;
   /** The data of all events so far. */
   readonly events: readonly Record<string, unknown>[];
+  /** The ids of all events so far, in order. */
+  readonly eventIds: readonly string[];
   readonly json: Record<string, unknown>;
 }
 
@@ -48,6 +50,8 @@ export interface TalkRequest {
   readonly body?: unknown;
   /** Undefined: nobody knows who it is. */
   readonly user?: string;
+  /** Default: what clients accept. */
+  readonly accept?: string;
 }
 
 export interface FederationFixture {
@@ -147,8 +151,8 @@ export function createTarget(name: string, failsClosed = false): FederationTarge
 
 function talk(federations: Federations, request: TalkRequest): Talk {
   const { method = request.body === undefined ? 'GET' : 'POST', user } = request;
-  const accept = ['Accept', method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream'];
-  const headers = [...accept, ...(request.headers ?? [])];
+  const { accept = method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream' } = request;
+  const headers = ['Accept', accept, ...(request.headers ?? [])];
   const { context } = createContext({ method, headers });
   if (user !== undefined) context.caller = createToken({ subject: user });
   const { promise: done, resolve } = Promise.withResolvers<Talk>();
@@ -167,8 +171,11 @@ function talk(federations: Federations, request: TalkRequest): Talk {
     leave: () => call.abort(),
     done,
     get events() {
-      const datas = state.body.split('\n\n').flatMap((event) => /^data: (.*)$/m.exec(event)?.[1] ?? []);
+      const datas = state.body.split('\n\n').flatMap((event) => /^data: (.+)$/m.exec(event)?.[1] ?? []);
       return datas.map((data) => JSON.parse(data) as Record<string, unknown>);
+    },
+    get eventIds() {
+      return Array.from(state.body.matchAll(/^id: (.*)$/gm), ([, id]) => id!);
     },
     get json() {
       return JSON.parse(state.body) as Record<string, unknown>;

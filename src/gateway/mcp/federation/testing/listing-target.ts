@@ -78,6 +78,7 @@ export function createListingTarget(method: ListMethod, options: ListingOptions)
       return { resume() {}, abort: () => void (aborted += 1) };
     },
     introduce: unused,
+    resumeCall: unused,
     notify: unused,
     listen: unused,
     endSession: unused,
