@@ -87,6 +87,10 @@ export function request(method: string, params: object = {}, id: number | string
 export interface RawStream {
   readonly status: number;
   readonly messages: readonly RawMessage[];
+  /** The ids of its events. */
+  readonly eventIds: readonly string[];
+  /** As it came. */
+  readonly text: string;
   isOver: boolean;
   close(): void;
 }
@@ -113,6 +117,12 @@ export async function openStream(
     status: response.status,
     get messages() {
       return readEvents(text);
+    },
+    get eventIds() {
+      return Array.from(text.matchAll(/^id: (.*)$/gm), ([, id]) => id!);
+    },
+    get text() {
+      return text;
     },
     isOver: false,
     close: () => stop.abort(),

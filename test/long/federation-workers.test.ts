@@ -47,23 +47,3 @@ test('sessions, and answers to questions, whichever worker gets them', async (t)
   assert.deepEqual(new Set(asked), new Set(['the answer to "who"']));
   await client.close();
 });
-
-test('a GET that names an event which nobody sent begins a stream, and nothing is sent again', async (t) => {
-  const server = await startFederationServer({ name: 'tickets', era: 'legacy', isResumable: true });
-  const gateway = await runGatewayProcess({
-    resources: (port) =>
-      describeFederation(port, { targets: { tickets: { url: server.url }, crm: { url: server.url } } }),
-  });
-  t.after(async () => {
-    await gateway.stop();
-    await server.close();
-  });
-  const session = await initialize(gateway);
-  const stop = new AbortController();
-  const response = await fetch(gateway.urlOf('/mcp'), {
-    headers: { accept: 'text/event-stream', 'mcp-session-id': session, 'last-event-id': 'invented' },
-    signal: stop.signal,
-  });
-  assert.equal(response.status, 200);
-  stop.abort();
-});

@@ -34,6 +34,8 @@ export interface ToolContext {
   progress(progress: number, total: number): Promise<void>;
   /** Asks the client; legacy only. */
   ask(method: string, params: JsonObject): Promise<unknown>;
+  /** Closes the stream of the call, to be asked for the rest; only of servers whose events have ids. */
+  closeStream(): void;
 }
 
 /** A tool: all members of its description, and what it answers. */
@@ -147,6 +149,7 @@ export function createServerV1(first: FederationContent): LegacyPeer {
       signal: extra.signal,
       notify: (method, params) => extra.sendNotification({ method, params }),
       ask: (method, params) => extra.sendRequest({ method, params }, anyResult),
+      closeStream: () => extra.closeSSEStream?.(),
     }),
   );
   return {
@@ -184,6 +187,7 @@ export function createServerV2(
         given: context.mcpReq,
         notify: (method, params) => context.mcpReq.notify({ method, params }),
         ask: (method, params) => context.mcpReq.send({ method, params }, anyResult as never),
+        closeStream: () => context.http?.closeSSE?.(),
       }) as never,
   );
   const peer: LegacyPeer = {
@@ -217,7 +221,7 @@ function chooseCapabilities(content: FederationContent): JsonObject {
   };
 }
 
-interface RunParts extends Pick<ToolContext, 'era' | 'sessionId' | 'signal' | 'notify' | 'ask'> {
+interface RunParts extends Pick<ToolContext, 'era' | 'sessionId' | 'signal' | 'notify' | 'ask' | 'closeStream'> {
   /** What SDK v2 took out of the params: `_meta`, `inputResponses`, `requestState`. */
   readonly given?: JsonObject;
 }

@@ -32,6 +32,8 @@ export interface FederationServerOptions extends FederationContent {
   readonly answersAsJson?: boolean;
   /** Events get ids. */
   readonly isResumable?: boolean;
+  /** Of such a server: how long clients wait before they come back, in milliseconds. */
+  readonly retryMs?: number;
   /** Default: any free one. */
   readonly port?: number;
   /** Legacy servers without session ids. */
@@ -67,6 +69,8 @@ export interface FederationServer {
   askClients(method: string, params: Record<string, unknown>): Promise<unknown[]>;
   /** All sessions are lost, as after a restart; the connections stay. */
   forgetSessions(): void;
+  /** Breaks all connections; everything else stays. */
+  breakConnections(): void;
   /** Breaks all connections; the port refuses new ones, and the sessions are lost. */
   kill(): Promise<void>;
   /** Listens on the same port again. */
@@ -196,6 +200,10 @@ class RunningServer implements FederationServer {
     this.#port = (http.address() as AddressInfo).port;
   }
 
+  breakConnections(): void {
+    this.#http?.closeAllConnections();
+  }
+
   async kill(): Promise<void> {
     const http = this.#http;
     if (http === undefined) return;
@@ -247,12 +255,13 @@ class RunningServer implements FederationServer {
   }
 
   async #createSession(): Promise<Session> {
-    const { answersAsJson = false, isResumable = false, isStateless = false, era } = this.#options;
+    const { answersAsJson = false, isResumable = false, isStateless = false, retryMs, era } = this.#options;
     const created: { session?: Session } = {};
     const options = {
       ...(isStateless ? {} : { sessionIdGenerator: () => randomUUID() }),
       enableJsonResponse: answersAsJson,
       ...(isResumable ? { eventStore: new StreamEventStore() } : {}),
+      ...(retryMs === undefined ? {} : { retryInterval: retryMs }),
       onsessioninitialized: (id: string) => void this.#sessions.set(id, created.session!),
       onsessionclosed: (id: string) => void this.#sessions.delete(id),
     };
