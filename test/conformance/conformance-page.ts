@@ -9,14 +9,6 @@ export interface VersionResults {
   readonly throughFederation: readonly ScenarioResult[];
 }
 
-/** What is known to be found otherwise in a federation. */
-export interface FederatedDifference {
-  /** All checks of the scenario, as the test describes them. */
-  readonly found: readonly string[];
-  /** Completes "`scenario`: ". */
-  readonly why: string;
-}
-
 /** How many checks ended how. */
 export interface CheckCounts {
   readonly passed: number;
@@ -62,7 +54,6 @@ export function formatPage(
   suiteVersion: string,
   versions: readonly VersionResults[],
   explanations: Readonly<Record<string, string>>,
-  differences: Readonly<Record<string, FederatedDifference>>,
 ): string {
   const totals = versions.map(({ version, direct, throughGateway, throughFederation }) => {
     const counts = [direct, throughGateway, throughFederation].map((results) => formatCounts(countChecks(results)));
@@ -81,23 +72,18 @@ export function formatPage(
     return [`## Protocol version ${version}`, '', ...table].join('\n');
   });
   const known = Object.entries(explanations).map(([check, reason]) => `- \`${check}\`: ${reason}`);
-  const differing = Object.entries(differences).map(([scenario, { why }]) => `- \`${scenario}\`: ${why}`);
   return `# MCP conformance
 
 The MCP conformance suite (\`@modelcontextprotocol/conformance\` ${suiteVersion}) runs its server scenarios against a server that
 has every fixture they ask for: once directly, once through the gateway, once through a [federation](../federation.md) of
 that server and two more, one up to 2025-11-25 and one of 2026-07-28, with \`names.prefix: Never\`. All runs must find the same, check by check:
-the gateway changes nothing that the suite can see, but for what is said below. \`npm run test:conformance\` repeats the runs and writes this page.
+the gateway changes nothing that the suite can see. \`npm run test:conformance\` repeats the runs and writes this page.
 
 | protocol version | scenarios | directly | through the gateway | through a federation |
 |---|---|---|---|---|
 ${totals.join('\n')}
 
 ${known.length === 0 ? 'No check fails, directly, through the gateway or through a federation.' : `Checks that do not pass, with or without the gateway:\n\n${known.join('\n')}`}
-
-Where a federation is not the same, which the suite notes as information:
-
-${differing.join('\n')}
 
 The scenarios are all those that the suite applies to a protocol version, its pending ones included. Those of extensions
 (tasks, skills) belong to no protocol version and are not part of the runs.

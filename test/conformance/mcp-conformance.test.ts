@@ -7,31 +7,12 @@ import type { GatewayRun } from '../kit/run-gateway.ts';
 import { startFederatedGatewayProcess } from '../mcp/federated-gateway.ts';
 import { type FederationServer, startFederationServer } from '../mcp/federation-servers.ts';
 import { startTargetGatewayProcess } from '../mcp/target-gateway.ts';
-import { type FederatedDifference, formatPage, formatTable, type VersionResults } from './conformance-page.ts';
+import { formatPage, formatTable, type VersionResults } from './conformance-page.ts';
 import { type CheckResult, protocolVersions, runConformanceSuite, suiteVersion } from './conformance-suite.ts';
 import { startFixtureServer } from './fixture-server.ts';
 
 /** Checks that the fixture server itself does not pass, as `version scenario check`, and why. */
 const explanations: Record<string, string> = {};
-
-/** What the suite finds in a federation and not at the server itself, by `version scenario`: no check fails, but some do not come about. */
-const federatedDifferences: Readonly<Record<string, FederatedDifference>> = {
-  '2025-11-25 server-sse-polling': {
-    found: [
-      'outgoing-request (OutgoingRequest): INFO',
-      'incoming-response (IncomingResponse): INFO',
-      'server-sse-content-type (ServerSSEContentType): INFO',
-    ],
-    why: 'a federation answers with JSON unless a message comes before the answer. When the server breaks its stream off to be polled, the gateway resumes it, and the client gets the answer.',
-  },
-  '2025-11-25 server-sse-multiple-streams': {
-    found: [
-      'server-accepts-multiple-post-streams (ServerAcceptsMultiplePostStreams): SUCCESS',
-      'server-sse-streams-functional (ServerSSEStreamsFunctional): INFO',
-    ],
-    why: 'a federation answers with JSON where the server opens a stream for a single message, so there are no streams to look at.',
-  },
-};
 
 // The fewest scenarios that the suite has for each version: fewer would mean that it ran something else.
 const fewestScenarios = { '2025-06-18': 27, '2025-11-25': 33, '2026-07-28': 40 };
@@ -75,7 +56,7 @@ after(async () => {
   for (const results of finished) console.log(`${formatTable(results)}\n`);
   const folder = new URL('../../docs/conformance/', import.meta.url);
   await mkdir(folder, { recursive: true });
-  await writeFile(new URL('mcp.md', folder), formatPage(suiteVersion, finished, explanations, federatedDifferences));
+  await writeFile(new URL('mcp.md', folder), formatPage(suiteVersion, finished, explanations));
 });
 
 function describeCheck({ id, name, status }: CheckResult): string {
@@ -104,8 +85,7 @@ for (const version of protocolVersions) {
         assert.deepEqual(failed, [], 'a check fails without the gateway, and the page does not say why');
         const expected = checks.map(describeCheck);
         assert.deepEqual(throughGateway[index]?.checks.map(describeCheck), expected, 'through the gateway');
-        const federated = federatedDifferences[`${version} ${scenario}`]?.found ?? expected;
-        assert.deepEqual(throughFederation[index]?.checks.map(describeCheck), federated, 'through a federation');
+        assert.deepEqual(throughFederation[index]?.checks.map(describeCheck), expected, 'through a federation');
       });
     }
   });
