@@ -327,6 +327,57 @@ describe('a real server whose tool waits until the stream is lost', () => {
     });
 });
 
+test('what rules hide is unknown, also to a client that comes back', async (t) => {
+  const { server, goOn } = await startTickets('legacy');
+  const rules = {
+    apiVersion: 'gateway.proxy/v1alpha1',
+    kind: 'ProxyPolicy',
+    metadata: { name: 'rules' },
+    spec: {
+      targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'all' }],
+      backend: {
+        mcp: { authorization: { action: 'Deny', policy: { matchExpressions: ['mcp.tool.name == "tickets_poll"'] } } },
+      },
+    },
+  };
+  const targets = { tickets: { url: server.url }, crm: { url: server.url } };
+  const gateway = await startFederatedGateway({ targets, resources: [rules] });
+  t.after(async () => {
+    await gateway.stop();
+    await server.close();
+  });
+  const session = await initialize(gateway);
+  const call = (name: string): Promise<RawStream> =>
+    openStream(gateway, { session, body: request('tools/call', { name, arguments: {} }) });
+  const look = async (name: string): Promise<{ first: string; rest: string; lengths: readonly number[] }> => {
+    const stream = await call(name);
+    await waitFor('the end', () => stream.isOver);
+    const back = await openStream(gateway, { session, headers: { 'last-event-id': stream.eventIds[0]! } });
+    await waitFor('the end', () => back.isOver);
+    const [first, rest] = [stream, back].map(({ text }) =>
+      text.replaceAll(/^id: .*$/gm, 'id').replaceAll(name, 'NAME'),
+    );
+    const lengths = [...stream.eventIds, ...back.eventIds].map(({ length }) => length);
+    return { first: first!, rest: rest!, lengths };
+  };
+  const hidden = await look('tickets_poll');
+  const unknown = await look('tickets_none');
+  assert.match(hidden.rest, /Unknown tool: poll/);
+  assert.deepEqual(
+    { ...hidden, rest: hidden.rest.replace('poll', 'none'), first: hidden.first.replace('poll', 'none') },
+    unknown,
+  );
+  // What is not hidden goes on as it is.
+  const stream = await call('tickets_count');
+  const id = await waitFor('an id', () => stream.eventIds[0]);
+  stream.close();
+  const back = await openStream(gateway, { session, headers: { 'last-event-id': id } });
+  await waitFor('the server is asked', () => server.requests.at(-1)?.method === 'GET');
+  goOn();
+  await waitFor('the end', () => back.isOver);
+  assert.deepEqual(back.messages.at(-1)?.result, counted);
+});
+
 test('the events of one caller are none of another one', async (t) => {
   const issuer = createIssuer('https://idp.example');
   const { server, goOn } = await startTickets('legacy');

@@ -10,6 +10,8 @@ export interface JudgedMessages extends Continuation {
   readonly body: Uint8Array | undefined;
   /** The messages of that body; undefined: they would have to be read again. */
   readonly read?: ReadBody | undefined;
+  /** Of the one message: the name as the client sent it, and the seed of the one that the server gets instead, because the rules hide the item. */
+  readonly hidden?: { readonly name: string; readonly seed: string } | undefined;
   /** Mcp-Name as it goes upstream, when it is not what the client sent. */
   readonly mcpName?: string | undefined;
   /** Releases the body's memory budget once the body is no longer needed. */

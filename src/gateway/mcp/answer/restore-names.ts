@@ -17,6 +17,13 @@ export function restoreNames(filter: FilterAnswer, parts: readonly ReplacedPart[
   return (status, headers) => treat(filter(status, headers), restorer, maxBytes, status, headers);
 }
 
+/** The same in one message of such an answer. */
+export function restoreMessage(text: string, parts: readonly ReplacedPart[]): string {
+  const bytes = Buffer.from(text);
+  const restored = new NameRestorer(parts).restore(bytes);
+  return restored === bytes ? text : Buffer.from(restored).toString();
+}
+
 function treat(
   treatment: AnswerTreatment,
   restorer: NameRestorer,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { ItemKind } from '../read/read-item.ts';
-import { canStandIn, listStandIns } from './stand-in.ts';
+import { canStandIn, createSeed, listStandIns, repeatStandIn } from './stand-in.ts';
 import { renameItem } from '../names/rename-request.ts';
 
 /** The names in the place of one, with a sign for each invented part. */
@@ -57,8 +57,11 @@ describe('names in the place of a hidden one', () => {
   test('property: the parts put back give the asked name', () => {
     fc.assert(
       fc.property(fc.constantFrom('tool', 'prompt', 'resource'), fc.string(), (kind, name) => {
-        for (const { item, parts } of listStandIns({ kind, name })) {
+        for (const standIn of listStandIns({ kind, name })) {
+          const { item, parts, seed } = standIn;
           assert.notEqual(item.name, name);
+          assert.deepEqual(repeatStandIn({ kind, name }, seed), standIn);
+          assert.equal(seed.length, createSeed(0).length);
           assert.equal(
             parts.reduce((text, { asked, sent }) => text.replace(sent, () => asked), item.name),
             name,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSealer, createSealKey } from '../../../base/sealed.ts';
+import { createSeed } from '../answer/stand-in.ts';
 import { type EventPlace, openEventId, sealEventId, sealLastEventId } from './event-id.ts';
 import { sealQuestion } from './question-id.ts';
 
@@ -12,6 +13,7 @@ const place: EventPlace = {
   id: '"a"',
   eventId: 'stream:7',
   session: { id: 's-1', tag: undefined, version: '2025-11-25' },
+  asked: undefined,
 };
 const unknown = { kind: 'unknown' };
 
@@ -24,6 +26,19 @@ test('an id says where its call goes on, to every replica with the key', () => {
   const other = sealEventId(sealer, 'one', withoutSession)!;
   assert.deepEqual(openEventId(sealer, 'one', other), { kind: 'rest', place: withoutSession });
   assert.deepEqual(openEventId(sealer, 'one', sealLastEventId(sealer, 'one')), { kind: 'nothing' });
+});
+
+test('of a hidden item and of one that is not: as long as each other', () => {
+  const lengths = [true, false].map((isHidden) => {
+    const asked = {
+      ...place,
+      asked: { kind: 'tool', name: 'tickets_ä', isHidden, seed: createSeed(isHidden ? 1 : 0) },
+    } as const;
+    const id = sealEventId(sealer, 'one', asked)!;
+    assert.deepEqual(openEventId(sealer, 'one', id), { kind: 'rest', place: asked });
+    return id.length;
+  });
+  assert.equal(lengths[0], lengths[1]);
 });
 
 test('of another session, of another key, cut, altered, joined, invented, or something else that was sealed: unknown', () => {

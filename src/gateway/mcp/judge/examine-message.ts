@@ -43,6 +43,8 @@ export type Examination =
 export interface HiddenItem {
   /** By which it is hidden. */
   readonly judgement: MessageJudgement;
+  /** As the client named it. */
+  readonly name: string;
   readonly standIn: StandIn;
 }
 
@@ -137,7 +139,8 @@ function disguise(
     const other = judgeItemMessage(step.caller, method, protocolVersion, standIn.item);
     // Check the scopes of the unknown name: those of the hidden one would reveal that it exists.
     const use = readUse(method, standIn.item);
-    if (other.decision.allowed) return { kind: 'passed', judgement: other, use, hidden: { judgement, standIn } };
+    if (other.decision.allowed)
+      return { kind: 'passed', judgement: other, use, hidden: { judgement, name: item.name, standIn } };
     if (step.getItemJudge(protocolVersion)(item.kind, standIn.item.name)) return deny(step, judgement);
   }
   return undefined;

@@ -186,10 +186,11 @@ function judgeSingle(step: Step, message: Message, bytes: Uint8Array): MessageVe
   const expectation = { listRequests, injected: [], isBatch: false };
   if (hidden === undefined || message.kind !== 'request')
     return pass(step, [use], judgement, protocolVersion, bytes, expectation);
-  const { name } = hidden.standIn.item;
+  const { item, seed } = hidden.standIn;
+  const { name } = item;
   const body = Buffer.from(renameItem(utf8.decode(bytes), message.method, name));
   const verdict = pass(step, [use], judgement, protocolVersion, body, expectation, [hidden]);
-  return verdict.kind === 'continue' ? { ...verdict, mcpName: name } : verdict;
+  return verdict.kind === 'continue' ? { ...verdict, mcpName: name, hidden: { name: hidden.name, seed } } : verdict;
 }
 
 const utf8 = new TextDecoder();

@@ -1,14 +1,23 @@
 // Requests about one item: the target that its name leads to answers, and nobody else learns of it.
 import type { FederationTarget } from '../../../config/federation-config.ts';
+import { createSeed } from '../../answer/stand-in.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
 import { hasScheme, readClientTask } from '../../names/names.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
+import type { AskedName } from '../event-id.ts';
 import type { TargetFailure } from '../target.ts';
 import { CallRelay } from './call-relay.ts';
 import { answerFailure, formatError, internalError, withoutAnswer, withoutTarget } from './failures.ts';
-import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
+import {
+  type Asked,
+  type Conversation,
+  type JudgedRequest,
+  type MessageSink,
+  nothingRunning,
+  type Running,
+} from './federated-request.ts';
 import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
 import { runLater } from './run-later.ts';
 
@@ -23,7 +32,8 @@ export function askForItem(conversation: Conversation, asked: Asked, sink: Messa
   const item = reading.items[0]!;
   if (conversation.config.naming === 'never') return askOwner(conversation, asked, item, sink);
   const found = findPrefixedItem(conversation.config, item);
-  return found === undefined ? refuseUnknown(conversation, asked, item, sink) : ask(conversation, asked, found, sink);
+  if (found === undefined) return refuseUnknown(conversation, asked, item, sink);
+  return ask(conversation, asked, found, sink, item);
 }
 
 /** The target that lists the item answers. */
@@ -33,7 +43,7 @@ function askOwner(conversation: Conversation, asked: Asked, item: Item, sink: Me
   return runLater(
     findListedItem(conversation, item),
     (listed) => {
-      if (listed.kind === 'found') return ask(conversation, asked, listed.found, sink);
+      if (listed.kind === 'found') return ask(conversation, asked, listed.found, sink, item);
       if (listed.kind === 'unknown') return refuseUnknown(conversation, asked, item, sink);
       sink.answer(answerFailure(id, listed.target, withoutLists, note));
       return nothingRunning;
@@ -75,7 +85,13 @@ export function askForTask(conversation: Conversation, asked: Asked, sink: Messa
   return nothingRunning;
 }
 
-function ask(conversation: Conversation, asked: Asked, { target: config, own }: FoundItem, sink: MessageSink): Running {
+function ask(
+  conversation: Conversation,
+  asked: Asked,
+  { target: config, own }: FoundItem,
+  sink: MessageSink,
+  item?: Item,
+): Running {
   const { federation, speaker, parameterHeaders, note } = conversation;
   const { id, method } = asked.message;
   const member = federation.find(config.name);
@@ -85,9 +101,15 @@ function ask(conversation: Conversation, asked: Asked, { target: config, own }: 
     return nothingRunning;
   }
   const text = renameItem(asked.text, method, own, (task) => readOwnTask(conversation, config, task));
-  const relay = new CallRelay(conversation, { target: config, id, method }, sink);
+  const { judged } = conversation;
+  const named = item && judged && describeAsked(item, judged);
+  const relay = new CallRelay(conversation, { target: config, id, method, asked: named }, sink);
   const message = { text, message: withOwnName(asked.message, own), parameterHeaders };
   return relay.follow(member.target.request(speaker, message, relay));
+}
+
+function describeAsked({ kind, name }: Item, { hidden }: JudgedRequest): AskedName {
+  return { kind, name, seed: createSeed(0), ...hidden, isHidden: hidden !== undefined };
 }
 
 /** A task of another target is none of this one: its id stays as it is, and means nothing there. */

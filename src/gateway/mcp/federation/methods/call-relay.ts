@@ -3,7 +3,9 @@
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
 import type { MessageId } from '../../read/message.ts';
-import { sealEventId, sealLastEventId } from '../event-id.ts';
+import { restoreMessage } from '../../answer/restore-names.ts';
+import { repeatStandIn } from '../../answer/stand-in.ts';
+import { type AskedName, sealEventId, sealLastEventId } from '../event-id.ts';
 import type { StreamMark } from '../read-messages.ts';
 import type { TargetCall, TargetEvents, TargetFailure, TargetMessage, TargetSession } from '../target.ts';
 import { answerFailure, withoutAnswer } from './failures.ts';
@@ -14,6 +16,8 @@ export interface RelayedCall {
   readonly target: FederationTarget;
   readonly id: MessageId;
   readonly method: string;
+  /** Its item, where rules hide some. */
+  readonly asked: AskedName | undefined;
   /** Where the client begins; undefined: with the request. */
   readonly resumedAfter?: string;
 }
@@ -71,9 +75,11 @@ export class CallRelay implements TargetEvents {
     if (this.#isOver) return true;
     const { target, method } = this.#call;
     const { config } = this.#conversation;
-    if (message.kind !== 'response')
-      return this.#sink.tell(passOn(this.#conversation, target, message), this.#seal(message.eventId));
-    this.#answer(renameAnswer(message.text, method, target, config.naming));
+    if (message.kind !== 'response') {
+      const json = passOn(this.#conversation, target, message);
+      return this.#sink.tell(this.#restore(json), this.#seal(message.eventId));
+    }
+    this.#answer(this.#restore(renameAnswer(message.text, method, target, config.naming)));
     return true;
   }
 
@@ -103,6 +109,13 @@ export class CallRelay implements TargetEvents {
     return this.#conversation.speaker.version >= pollingVersion;
   }
 
+  /** The name that the client sent. The rules do this in the answer to the request; of a GET they do not know which name that was. */
+  #restore(json: string): string {
+    const { asked, resumedAfter } = this.#call;
+    if (resumedAfter === undefined || asked?.isHidden !== true) return json;
+    return restoreMessage(json, repeatStandIn(asked, asked.seed).parts);
+  }
+
   #answer(json: string): void {
     const { sealer, session } = this.#conversation;
     this.#finish();
@@ -113,8 +126,8 @@ export class CallRelay implements TargetEvents {
   #seal(eventId: string | undefined): string | undefined {
     const { sealer, session } = this.#conversation;
     if (eventId === undefined || this.#session === undefined || session === undefined) return undefined;
-    const { target, id, method } = this.#call;
-    const place = { target: target.name, method, id: JSON.stringify(id), eventId, session: this.#session };
+    const { target, id, method, asked } = this.#call;
+    const place = { target: target.name, method, asked, id: JSON.stringify(id), eventId, session: this.#session };
     const sealed = sealEventId(sealer, session.name, place);
     if (sealed === undefined) return undefined;
     this.#lastEventId = sealed;

@@ -25,7 +25,7 @@ import { BatchSink } from './batch-sink.ts';
 import { ClientAnswer, SingleSink, takesEvents } from './client-answer.ts';
 import { formatError } from './failures.ts';
 import type { FederatedCallParts } from './federated-call-parts.ts';
-import type { Conversation, Note, Running } from './federated-request.ts';
+import type { Conversation, JudgedRequest, Note, Running } from './federated-request.ts';
 import { introduceAll, legacyVersions, modernVersions, writeInitializeResult } from './introduce.ts';
 import { resumeCall } from './resume-call.ts';
 import { openGetStream, openSubscription } from './streams.ts';
@@ -41,6 +41,7 @@ export class FederatedCall implements UpstreamCall {
   readonly #answer: ClientAnswer;
   /** Undefined once it has been handed on: a stream can last for hours. */
   #read: ReadBody | undefined;
+  readonly #judged: JudgedRequest | undefined;
   #running: Running[] = [];
   #isAborted = false;
 
@@ -48,6 +49,8 @@ export class FederatedCall implements UpstreamCall {
     const { read, ...others } = parts;
     this.#parts = others;
     this.#read = read;
+    const { messages } = parts.context;
+    this.#judged = messages?.filterAnswer === undefined ? undefined : { hidden: messages.hidden };
     // All that is needed of it is here.
     parts.context.messages = undefined;
     this.#answer = new ClientAnswer(parts.events, parts.headers);
@@ -137,7 +140,8 @@ export class FederatedCall implements UpstreamCall {
     const base: SpeakerBase = { headers: kept, host, owner: place.owner };
     const open = (speaker: Speaker, session: ClientSession | undefined): Conversation => {
       const { config } = federation;
-      return { federation, config, speaker, session, sealer, parameterHeaders: parameters, note: this.#note };
+      const parameterHeaders = parameters;
+      return { federation, config, speaker, session, sealer, parameterHeaders, judged: this.#judged, note: this.#note };
     };
     const version = readVersionHeader(context.exchange.headers);
     const header = version.ok ? version.version : undefined;

@@ -21,7 +21,15 @@ export interface Conversation {
   readonly session: ClientSession | undefined;
   readonly sealer: Sealer;
   readonly parameterHeaders: RawHeaders;
+  /** Undefined: there are no rules over messages. */
+  readonly judged: JudgedRequest | undefined;
   readonly note: Note;
+}
+
+/** What rules over messages made of a request. */
+export interface JudgedRequest {
+  /** Its item is hidden: the name as the client sent it, and the seed of the one that is in its place. */
+  readonly hidden: { readonly name: string; readonly seed: string } | undefined;
 }
 
 /** A message with its text. */

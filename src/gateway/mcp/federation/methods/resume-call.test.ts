@@ -153,7 +153,14 @@ describe('a client that comes back', () => {
     const back = comeBack(fixture, session, id!);
     const { rests } = fixture.targets['a']!;
     const rest = await waitFor('the rest', () => rests[0]);
-    assert.deepEqual(rest.place, { target: 'a', method: 'tools/call', id: '1', eventId: 'e-1', session: own });
+    assert.deepEqual(rest.place, {
+      target: 'a',
+      method: 'tools/call',
+      id: '1',
+      eventId: 'e-1',
+      session: own,
+      asked: undefined,
+    });
     assert.ok(isStream(back));
     rest.stream(own);
     rest.say({ jsonrpc: '2.0', id: 5, method: 'sampling/createMessage', params: {} }, 'e-2');

@@ -39,7 +39,7 @@ function askForRest(
   answer: ClientAnswer,
 ): Running {
   const { federation, sealer, speaker, note } = conversation;
-  const { target: name, method } = place;
+  const { target: name, method, asked } = place;
   const id = JSON.parse(place.id) as MessageId;
   note({ target: name });
   answer.openStream();
@@ -49,6 +49,7 @@ function askForRest(
     sink.answer(answerFailure(id, { name }, withoutTarget, note), sealLastEventId(sealer, session.name));
     return nothingRunning;
   }
-  const relay = new CallRelay(conversation, { target: member.config, id, method, resumedAfter: lastEventId }, sink);
+  const call = { target: member.config, id, method, asked, resumedAfter: lastEventId };
+  const relay = new CallRelay(conversation, call, sink);
   return relay.follow(member.target.resumeCall(speaker, place, relay));
 }
