@@ -20,7 +20,7 @@ const countCall = request('tools/call', { name: 'tickets_count', arguments: {}, 
 const counted = { content: [{ type: 'resource_link', uri: 'tickets+file:///counted', name: 'counted' }] };
 
 /** A server whose tools wait for the test in the middle. */
-async function startTickets(era: 'legacy' | 'both'): Promise<{ server: FederationServer; goOn: () => void }> {
+async function startTickets(era: 'legacy' | 'both'): Promise<{ server: FederationServer; goOn: () => Promise<void> }> {
   let waiting: (() => void)[] = [];
   const count: FederationTool = {
     name: 'count',
@@ -44,7 +44,8 @@ async function startTickets(era: 'legacy' | 'both'): Promise<{ server: Federatio
   };
   const tools = [{ name: 'where' }, count, poll];
   const server = await startFederationServer({ name: 'tickets', era, isResumable: true, retryMs: 10, tools });
-  const goOn = (): void => {
+  const goOn = async (): Promise<void> => {
+    await waitFor('a tool waits', () => waiting.length > 0);
     for (const resolve of waiting) resolve();
     waiting = [];
   };
@@ -61,7 +62,7 @@ const resumptionsAt = (server: FederationServer): unknown[] =>
 for (const era of ['legacy', 'both'] as const)
   describe(`a server on SDK ${era === 'legacy' ? 'v1' : 'v2'}, behind two replicas that share the seal key`, () => {
     let tickets: FederationServer;
-    let goOn: () => void;
+    let goOn: () => Promise<void>;
     let crm: FederationServer;
     let folder: string;
     let first: GatewayRun;
@@ -103,7 +104,7 @@ for (const era of ['legacy', 'both'] as const)
       const session = await initialize(first);
       const stream = await begin(t, session);
       assert.match(stream.text, /^id: [\w-]+\nretry: 10\ndata: \n\nevent: message\nid: [\w-]+\ndata: \{/);
-      goOn();
+      await goOn();
       await waitFor('the end', () => stream.isOver);
       assert.deepEqual(stream.messages.at(-1), { jsonrpc: '2.0', id: 'c-1', result: counted });
       assert.equal(new Set(stream.eventIds).size, 5);
@@ -121,7 +122,7 @@ for (const era of ['legacy', 'both'] as const)
         const back = await comeBack(t, gateway, session, afterSecond!);
         assert.equal(back.status, 200);
         await waitFor('the server is asked', () => resumptionsAt(tickets).length > 0);
-        goOn();
+        await goOn();
         await waitFor('the end', () => back.isOver);
         assert.deepEqual(progressOf(back), [3]);
         assert.deepEqual(back.messages.at(-1), { jsonrpc: '2.0', id: 'c-1', result: counted });
@@ -149,7 +150,7 @@ for (const era of ['legacy', 'both'] as const)
       const stream = await begin(t, session);
       tickets.breakConnections();
       await waitFor('the server is asked', () => resumptionsAt(tickets).length > 0);
-      goOn();
+      await goOn();
       await waitFor('the end', () => stream.isOver);
       assert.deepEqual(progressOf(stream), [1, 2, 3]);
       assert.equal(stream.messages.at(-1)?.id, 'c-1');
@@ -187,7 +188,7 @@ for (const era of ['legacy', 'both'] as const)
         });
       }
       assert.equal(tickets.requests.length, 0);
-      goOn();
+      await goOn();
       await waitFor('the end', () => stream.isOver);
     });
 
@@ -206,7 +207,7 @@ for (const era of ['legacy', 'both'] as const)
       };
       const lost = 'The server "tickets" does not go on with this call (HTTP 404).';
       tickets.forgetSessions();
-      goOn();
+      await goOn();
       assert.equal(await look(), lost);
       // Whatever the client has there by now.
       await post(second, request('tools/call', { name: 'tickets_where' }), { session });
@@ -226,7 +227,7 @@ for (const era of ['legacy', 'both'] as const)
         const progress: number[] = [];
         const call = client.callTool('tickets_count', {}, (each) => progress.push(each));
         await waitFor('it is back', () => resumptionsAt(tickets).length > asked);
-        goOn();
+        await goOn();
         assert.equal(await call, '[resource_link]');
         assert.deepEqual(progress, [1, 2, 3]);
         const [resumed] = client.wire.listResumptions();
@@ -240,7 +241,7 @@ for (const era of ['legacy', 'both'] as const)
         const progress: number[] = [];
         const call = client.callTool('tickets_poll', {}, (each) => progress.push(each));
         await waitFor('it is back', () => resumptionsAt(tickets).length > 0);
-        goOn();
+        await goOn();
         assert.equal(await call, 'polled');
         assert.deepEqual(progress, [1, 2]);
         assert.equal(client.wire.listResumptions().length, 1);
@@ -266,7 +267,7 @@ test('a client before 2025-11-25 gets no events without data, and comes back all
   stream.close();
   const back = await openStream(gateway, { session, headers: { 'last-event-id': stream.eventIds[0]! } });
   await waitFor('the server is asked', () => resumptionsAt(server).length > 0);
-  goOn();
+  await goOn();
   await waitFor('the end', () => back.isOver);
   assert.deepEqual(progressOf(back), [2, 3]);
 });
@@ -373,7 +374,7 @@ test('what rules hide is unknown, also to a client that comes back', async (t) =
   stream.close();
   const back = await openStream(gateway, { session, headers: { 'last-event-id': id } });
   await waitFor('the server is asked', () => server.requests.at(-1)?.method === 'GET');
-  goOn();
+  await goOn();
   await waitFor('the end', () => back.isOver);
   assert.deepEqual(back.messages.at(-1)?.result, counted);
 });
@@ -413,7 +414,7 @@ test('the events of one caller are none of another one', async (t) => {
     [404, 400, 401],
   );
   assert.deepEqual(resumptionsAt(server), []);
-  goOn();
+  await goOn();
   await waitFor('the end', () => stream.isOver);
 });
 

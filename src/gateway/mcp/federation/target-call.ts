@@ -64,7 +64,7 @@ export class RunningCall implements TargetCall, Watched {
   /** The event after which the stream goes on; undefined: it has not been taken up. */
   #resumedAfter: string | undefined;
   #retryMs = defaultRetryMs;
-  /** The client knows that there is a stream. */
+  /** What is being read is a stream, of which the client knows. */
   #isStreaming = false;
   #isDone = false;
 
@@ -140,6 +140,7 @@ export class RunningCall implements TargetCall, Watched {
   }
 
   #open(request: MessageRequest): void {
+    this.#isStreaming = false;
     const exchange = openMessages(this.#parts, request, {
       onHead: (_status, headers) => void (isEventStream(headers) && this.#onStream()),
       onMessage: (message) => this.#onMessage(message),

@@ -67,7 +67,7 @@ export class CallRelay implements TargetEvents {
 
   onMark({ eventId, retryMs }: StreamMark): boolean {
     const { stream } = this.#sink;
-    if (this.#isOver || stream === undefined || !this.#isPolling) return true;
+    if (this.#isOver || stream === undefined || !this.#takesMarks) return true;
     return stream.mark(this.#seal(eventId), this.#session === undefined ? undefined : retryMs);
   }
 
@@ -85,7 +85,7 @@ export class CallRelay implements TargetEvents {
 
   onSuspend(): boolean {
     const { stream } = this.#sink;
-    if (this.#isOver || stream === undefined || !this.#isPolling || this.#lastEventId === undefined) return false;
+    if (this.#isOver || stream === undefined || !this.#takesMarks || this.#lastEventId === undefined) return false;
     // Some clients know only the ids of the stream that has just ended.
     if (!this.#hasToldId) stream.mark(this.#lastEventId, undefined);
     this.#finish();
@@ -105,7 +105,7 @@ export class CallRelay implements TargetEvents {
   }
 
   /** The client reads events without data. */
-  get #isPolling(): boolean {
+  get #takesMarks(): boolean {
     return this.#conversation.speaker.version >= pollingVersion;
   }
 
@@ -119,8 +119,8 @@ export class CallRelay implements TargetEvents {
   #answer(json: string): void {
     const { sealer, session } = this.#conversation;
     this.#finish();
-    const isResumable = this.#session !== undefined || this.#lastEventId !== undefined;
-    this.#sink.answer(json, session !== undefined && isResumable ? sealLastEventId(sealer, session.name) : undefined);
+    const hasIds = session !== undefined && this.#lastEventId !== undefined;
+    this.#sink.answer(json, hasIds ? sealLastEventId(sealer, session.name) : undefined);
   }
 
   #seal(eventId: string | undefined): string | undefined {
