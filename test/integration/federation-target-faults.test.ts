@@ -1,94 +1,16 @@
 // A target of a federation that hangs, breaks off, sends garbage, or answers what nobody asked: each with an exact answer.
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
-import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
-import type { Target } from '../../src/gateway/mcp/federation/target.ts';
+import { test } from 'node:test';
 import { waitFor } from '../kit/wait-for.ts';
 import { startFederationServer } from '../mcp/federation-servers.ts';
 import { ask, connectTo, readText, speakAs, startAsk, startListening } from './federation-target-fixture.ts';
-
-interface Scripted {
-  readonly target: Target;
-  /** Messages that arrived, but for those of the beginning. */
-  readonly received: { readonly method?: string; readonly id?: unknown; readonly params?: unknown }[];
-  /** HTTP methods. */
-  readonly https: string[];
-}
-
-interface Message {
-  readonly id?: string | number;
-  readonly method?: string;
-  readonly params?: Record<string, unknown>;
-}
-
-type Script = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
-
-const initialized = {
-  protocolVersion: '2025-11-25',
-  capabilities: { tools: {} },
-  serverInfo: { name: 'scripted', version: '1' },
-};
-const discovered = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, resultType: 'complete' };
-
-/** A server that begins as its era does, and then follows the script. */
-async function script(
-  t: TestContext,
-  era: 'legacy' | 'modern',
-  run: Script,
-  backend: Partial<BackendConfig> = {},
-): Promise<Scripted> {
-  const received: Scripted['received'] = [];
-  const https: string[] = [];
-  let sessions = 0;
-  const server = createServer((request, response) => {
-    https.push(request.method!);
-    let body = '';
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-    request.on('end', () => {
-      const message = (body === '' ? {} : JSON.parse(body)) as Message;
-      if (message.method === 'server/discover' && era === 'modern')
-        return sendJson(response, answerTo(message, discovered));
-      if (message.method === 'server/discover') return sendJson(response, { error: 'what?' }, 400);
-      if (message.method === 'initialize' && era === 'legacy') {
-        sessions += 1;
-        response.setHeader('mcp-session-id', `s-${sessions}`);
-        return sendJson(response, answerTo(message, initialized));
-      }
-      if (message.method === 'notifications/initialized') return void response.writeHead(202).end();
-      received.push(message);
-      run(message, response, request);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const connected = connectTo({ ports: [(server.address() as AddressInfo).port], backend });
-  t.after(async () => {
-    await connected.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { target: connected.target, received, https };
-}
-
-function answerTo({ id }: Message, result: object): object {
-  return { jsonrpc: '2.0', id, result };
-}
-
-function sendJson(response: ServerResponse, value: unknown, status = 200): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-}
-
-function beginStream(response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-}
-
-function writeEvent(response: ServerResponse, value: unknown, id?: string): void {
-  response.write(`${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(value)}\n\n`);
-}
+import { answerTo, beginStream, type Message, script, sendJson, writeEvent } from './scripted-target.ts';
 
 const text = (said: string): object => ({ content: [{ type: 'text', text: said }], resultType: 'complete' });
-const call = { name: 'x' };
+/** Clients of 2026-07-28 get log messages only for requests that ask for them. */
+const call = { name: 'x', _meta: { 'io.modelcontextprotocol/logLevel': 'debug' } };
 
 const eras = ['legacy', 'modern'] as const;
 

@@ -5,6 +5,7 @@ import { silentLog } from '../../src/base/log.ts';
 import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
 import { Upstreams } from '../../src/gateway/forward/upstream/upstreams.ts';
 import { connectTarget } from '../../src/gateway/mcp/federation/connect-target.ts';
+import { WishTable } from '../../src/gateway/mcp/federation/session-wishes.ts';
 import type {
   Speaker,
   Target,
@@ -98,6 +99,7 @@ export function speakAs(era: Speaker['era'], changes: Partial<Speaker> = {}): Sp
         ? undefined
         : {
             name: randomUUID(),
+            wishes: new WishTable({ isEnded: () => false }),
             get: (name) => sessions.get(name),
             set(name, session) {
               if (session === undefined) sessions.delete(name);

@@ -158,6 +158,37 @@ describe('servers of different eras behind one endpoint', () => {
     stream.close();
   });
 
+  test('header fields of 2026-07-28 say what the message says, in the names of the server, and only to servers that know them', async () => {
+    for (const server of [crm, wiki]) server.forgetRequests();
+    const send = async (method: string, params: Record<string, unknown>, name: string): Promise<void> => {
+      const { body, headers } = modern(method, params);
+      const own = { 'mcp-name': name, 'mcp-param-region': 'north' };
+      assert.equal(
+        (await post(gateway, body, { headers: { ...headers, ...own } })).headers.get('www-authenticate'),
+        null,
+      );
+    };
+    const encode = (value: string): string => `=?base64?${Buffer.from(value).toString('base64')}?=`;
+    const read = (server: FederationServer): (string | undefined)[][] =>
+      server.requests
+        .filter(({ rpcMethod }) => /call|get|read/.test(rpcMethod ?? ''))
+        .map(({ headers }) => ['mcp-method', 'mcp-name', 'mcp-param-region'].map((field) => headers[field] as string));
+    for (const name of ['crm', 'wiki']) {
+      await send('tools/call', { name: `${name}_close` }, `${name}_close`);
+      await send('prompts/get', { name: `${name}_größe` }, encode(`${name}_größe`));
+      await send('resources/read', { uri: `${name}+file:///a` }, `${name}+file:///a`);
+      await send('tasks/get', { taskId: `${name}_7` }, `${name}_7`);
+    }
+    assert.deepEqual(read(wiki), [
+      ['tools/call', 'close', 'north'],
+      ['prompts/get', encode('größe'), 'north'],
+      ['resources/read', 'file:///a', 'north'],
+      ['tasks/get', '7', 'north'],
+    ]);
+    assert.deepEqual(new Set(read(crm).flat()), new Set([undefined]));
+    assert.equal(read(crm).length, 4);
+  });
+
   test('a batch is split and answered together', async () => {
     const session = await initialize(gateway, { version: '2025-03-26' });
     const body = [request('tools/call', { name: 'crm_close' }, 1), request('ping', {}, 'p'), request('nothing', {}, 3)];

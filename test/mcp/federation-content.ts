@@ -18,6 +18,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
 type JsonObject = Record<string, unknown>;
+type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
 /** What a tool can do while it runs. */
 export interface ToolContext {
@@ -32,6 +33,8 @@ export interface ToolContext {
   notify(method: string, params: JsonObject): Promise<void>;
   /** Reports progress where the client asked for it. */
   progress(progress: number, total: number): Promise<void>;
+  /** Says something in the log, on the stream of the call, where the client wants to hear of this level. */
+  readonly log: (level: LogLevel, data: unknown) => Promise<void>;
   /** Asks the client; legacy only. */
   ask(method: string, params: JsonObject): Promise<unknown>;
   /** Closes the stream of the call, to be asked for the rest; only of servers whose events have ids. */
@@ -77,6 +80,16 @@ export interface LegacyPeer {
   close(): Promise<void>;
 }
 
+const logLevels: readonly LogLevel[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+];
 const defaultTools: readonly FederationTool[] = [{ name: 'where', description: 'Names its server.' }];
 const anyObject: JsonObject = { type: 'object' };
 const anyResult = z.looseObject({});
@@ -92,7 +105,6 @@ const schemasV1: Readonly<Record<string, readonly RequestSchemaV1[]>> = {
     SubscribeRequestSchema,
     UnsubscribeRequestSchema,
   ],
-  logging: [SetLevelRequestSchema],
 };
 
 type RequestSchemaV1 =
@@ -104,8 +116,7 @@ type RequestSchemaV1 =
   | typeof ListResourceTemplatesRequestSchema
   | typeof ReadResourceRequestSchema
   | typeof SubscribeRequestSchema
-  | typeof UnsubscribeRequestSchema
-  | typeof SetLevelRequestSchema;
+  | typeof UnsubscribeRequestSchema;
 
 const methodsV2: Readonly<Record<string, readonly RequestMethodV2[]>> = {
   tools: ['tools/list'],
@@ -136,6 +147,12 @@ export function createServerV1(first: FederationContent): LegacyPeer {
   let content = first;
   const subscriptions = new Set<string>();
   const server = new ServerV1(describe(content), { capabilities: chooseCapabilities(content), ...instruct(content) });
+  let logLevel: LogLevel = 'debug';
+  if ('logging' in chooseCapabilities(content))
+    server.setRequestHandler(SetLevelRequestSchema, ({ params }) => {
+      logLevel = params.level;
+      return {};
+    });
   // The SDK refuses handlers for what is not advertised.
   for (const capability of Object.keys(chooseCapabilities(content)))
     for (const schema of schemasV1[capability] ?? [])
@@ -148,6 +165,10 @@ export function createServerV1(first: FederationContent): LegacyPeer {
       sessionId: extra.sessionId,
       signal: extra.signal,
       notify: (method, params) => extra.sendNotification({ method, params }),
+      async log(level, data) {
+        if (logLevels.indexOf(level) < logLevels.indexOf(logLevel)) return;
+        await extra.sendNotification({ method: 'notifications/message', params: { level, data } });
+      },
       ask: (method, params) => extra.sendRequest({ method, params }, anyResult),
       closeStream: () => extra.closeSSEStream?.(),
     }),
@@ -186,6 +207,7 @@ export function createServerV2(
         signal: context.mcpReq.signal,
         given: context.mcpReq,
         notify: (method, params) => context.mcpReq.notify({ method, params }),
+        log: (level, data) => context.mcpReq.log(level, data),
         ask: (method, params) => context.mcpReq.send({ method, params }, anyResult as never),
         closeStream: () => context.http?.closeSSE?.(),
       }) as never,
@@ -221,7 +243,10 @@ function chooseCapabilities(content: FederationContent): JsonObject {
   };
 }
 
-interface RunParts extends Pick<ToolContext, 'era' | 'sessionId' | 'signal' | 'notify' | 'ask' | 'closeStream'> {
+interface RunParts extends Pick<
+  ToolContext,
+  'era' | 'sessionId' | 'signal' | 'notify' | 'log' | 'ask' | 'closeStream'
+> {
   /** What SDK v2 took out of the params: `_meta`, `inputResponses`, `requestState`. */
   readonly given?: JsonObject;
 }

@@ -11,6 +11,7 @@ import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type ResumeGate, type Wire, WireTap } from './wire-tap.ts';
 
@@ -47,12 +48,25 @@ export interface DrivenClient {
   close(): Promise<void>;
 }
 
+/** One of the SDKs for TypeScript, which can also say what they want to hear of. */
+interface SdkClient extends DrivenClient {
+  /** The resources that changed, as the server said. */
+  readonly updated: readonly string[];
+  setLogLevel(level: 'debug' | 'info' | 'warning' | 'error'): Promise<void>;
+  subscribe(uri: string): Promise<void>;
+  unsubscribe(uri: string): Promise<void>;
+}
+
 /** A client library. */
 export interface ClientLibrary {
   readonly name: string;
   /** Speaks protocol version 2026-07-28, which has no sessions. */
   readonly stateless: boolean;
   connect(options: ConnectOptions): Promise<DrivenClient>;
+}
+
+interface SdkLibrary extends ClientLibrary {
+  connect(options: ConnectOptions): Promise<SdkClient>;
 }
 
 const identity = { name: 'mcp-gatehouse-test', version: '1.0.0' };
@@ -81,7 +95,7 @@ function readQuestion(content: unknown): string {
 }
 
 /** SDK v1: `@modelcontextprotocol/sdk`. */
-export const sdkV1: ClientLibrary = {
+export const sdkV1: SdkLibrary = {
   name: 'SDK v1',
   stateless: false,
   async connect({ url, legacySse, modelName = 'model', person = defaultPerson, beforeResume }) {
@@ -100,6 +114,8 @@ export const sdkV1: ClientLibrary = {
       return { action: 'accept', content: person };
     });
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
+    const updated: string[] = [];
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri));
     const transport =
       legacySse === true
         ? new SseV1(new URL(url), { fetch: wire.fetch })
@@ -110,6 +126,7 @@ export const sdkV1: ClientLibrary = {
       sampled,
       elicited,
       logged,
+      updated,
       serverName: client.getServerVersion()?.name ?? '',
       protocolVersion: (transport instanceof HttpV1 ? transport.protocolVersion : undefined) ?? '',
       sessionId: transport instanceof HttpV1 ? transport.sessionId : undefined,
@@ -120,6 +137,15 @@ export const sdkV1: ClientLibrary = {
         const { content } = await client.callTool({ name, arguments: args }, undefined, options);
         return joinText(content);
       },
+      async setLogLevel(level) {
+        await client.setLoggingLevel(level);
+      },
+      async subscribe(uri) {
+        await client.subscribeResource({ uri });
+      },
+      async unsubscribe(uri) {
+        await client.unsubscribeResource({ uri });
+      },
       async terminateSession() {
         if (transport instanceof HttpV1) await transport.terminateSession();
       },
@@ -128,7 +154,7 @@ export const sdkV1: ClientLibrary = {
   },
 };
 
-function createSdkV2(name: string, mode: 'legacy' | { pin: string }): ClientLibrary {
+function createSdkV2(name: string, mode: 'legacy' | { pin: string }): SdkLibrary {
   return {
     name,
     stateless: mode !== 'legacy',
@@ -148,6 +174,8 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): ClientLibr
         return { action: 'accept', content: person };
       });
       client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
+      const updated: string[] = [];
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updated.push(params.uri));
       const transport =
         legacySse === true
           ? new SseV2(new URL(url), { fetch: wire.fetch })
@@ -158,6 +186,7 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): ClientLibr
         sampled,
         elicited,
         logged,
+        updated,
         serverName: client.getServerVersion()?.name ?? '',
         protocolVersion: client.getNegotiatedProtocolVersion() ?? '',
         sessionId: transport instanceof HttpV2 ? transport.sessionId : undefined,
@@ -167,6 +196,15 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): ClientLibr
             onProgress === undefined ? {} : { onprogress: (p: { progress: number }) => onProgress(p.progress) };
           const { content } = await client.callTool({ name: tool, arguments: args }, options);
           return joinText(content);
+        },
+        async setLogLevel(level) {
+          await client.setLoggingLevel(level);
+        },
+        async subscribe(uri) {
+          await client.subscribeResource({ uri });
+        },
+        async unsubscribe(uri) {
+          await client.unsubscribeResource({ uri });
         },
         async terminateSession() {
           if (transport instanceof HttpV2) await transport.terminateSession();

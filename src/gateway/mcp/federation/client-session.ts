@@ -6,6 +6,7 @@ import { cutText } from '../../../base/cut-text.ts';
 import { isJsonObject } from '../../../base/json-object.ts';
 import { BoundedCache } from '../../authentication/token/bounded-cache.ts';
 import type { SessionTable } from './session-table.ts';
+import type { WishTable } from './session-wishes.ts';
 import type { SessionKeeper, TargetSession } from './target.ts';
 
 /** Where a session belongs. */
@@ -90,6 +91,10 @@ export class ClientSession implements SessionKeeper {
 
   get capabilities(): string {
     return this.#place.table.find(this.name)?.capabilities ?? this.#said.capabilities;
+  }
+
+  get wishes(): WishTable {
+    return this.#place.table.wishes;
   }
 
   get(target: string): TargetSession | undefined {

@@ -1,13 +1,13 @@
 // One MCP server of a federation behind the seam of target.ts: which era it is spoken to in, and what each call becomes there.
 import type { ServerSelf } from './discover-era.ts';
+import { followSubscriptions } from './follow-subscriptions.ts';
+import { answerGone, isGone, unsubscribeKept } from './gone-methods.ts';
 import { type Listening, listenOwn, listenShared } from './listen-legacy.ts';
 import { listenModern } from './listen-modern.ts';
 import { ListedTools } from './listed-tools.ts';
 import { planOwnCall, planResumedCall, planSharedCall } from './legacy-plans.ts';
 import { type BegunSession, writeSessionPost } from './legacy-session.ts';
 import { readMember } from '../names/message-head.ts';
-import { rpcCodes } from '../read/message.ts';
-import { modernVersion } from './modern-request.ts';
 import { planModernCall } from './modern-plans.ts';
 import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
@@ -24,12 +24,12 @@ import type {
   Introduction,
   ListenFilter,
   OutgoingMessage,
+  SessionKeeper,
   Speaker,
   Target,
   TargetCall,
   TargetEvents,
   TargetFailure,
-  TargetMessage,
   TargetState,
 } from './target.ts';
 
@@ -43,9 +43,6 @@ const introductionMs = 5_000;
 /** How servers refuse what they do not speak. */
 const otherEra: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
 const unsupportedVersion = '-32022';
-
-/** Methods that servers of 2026-07-28 do not have any more, and clients up to 2025-11-25 still ask for. */
-const goneMethods: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
 
 class ConnectedTarget implements Target {
   readonly #parts: TargetParts;
@@ -156,6 +153,11 @@ class ConnectedTarget implements Target {
 
   request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
     const call = new RunningCall(this.#parts, this.#watch(speaker, message, events));
+    const unsubscribed = unsubscribeKept(this.#parts, speaker.sessions, message);
+    if (unsubscribed !== undefined) {
+      call.answer(unsubscribed);
+      return call;
+    }
     const chosen = this.#findDown() ?? this.#era.choose(speaker);
     if (chosen instanceof Promise)
       void chosen
@@ -189,14 +191,21 @@ class ConnectedTarget implements Target {
       return;
     }
     const { method } = message.message;
-    if (speaker.era === 'legacy' && goneMethods.has(method)) return call.answer(refuseMethod(message.text, method));
-    const plan = planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs);
     const { sessions } = speaker;
+    if (sessions !== undefined && isGone(method)) return this.#answerGone(call, speaker, sessions, message);
+    const plan = planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs);
     if (sessions === undefined) return call.run(plan);
     const key = `${sessions.name}\0${plan.id}`;
     this.#cancellable.set(key, call);
     const release = (): void => void (this.#cancellable.get(key) === call && this.#cancellable.delete(key));
     call.run({ ...plan, release });
+  }
+
+  #answerGone(call: RunningCall, speaker: Speaker, sessions: SessionKeeper, message: OutgoingMessage): void {
+    const capabilities = this.#era.modern?.capabilities ?? '{}';
+    answerGone(this.#parts, speaker, sessions, message, capabilities, this.#timeoutMs)
+      .then((gone) => (gone.ok ? call.answer(gone.answer) : call.fail(gone.failure)))
+      .catch((error: unknown) => call.failInside(error));
   }
 
   /** Notes what its answers and failures tell of the target. */
@@ -284,7 +293,10 @@ class ConnectedTarget implements Target {
   }
 
   #open(era: Era, speaker: Speaker, filter: ListenFilter, events: TargetEvents): Listening {
-    if (era === 'modern') return listenModern(this.#parts, speaker, filter, events);
+    if (era === 'modern')
+      return speaker.sessions === undefined
+        ? listenModern(this.#parts, speaker, () => filter, events)
+        : followSubscriptions(this.#parts, speaker, speaker.sessions, filter, events);
     if (speaker.era === 'legacy') return listenOwn(this.#parts, this.#own, speaker, filter, events);
     return listenShared(this.#parts, this.#shared, speaker, filter, events, this.#timeoutMs);
   }
@@ -336,17 +348,4 @@ class ConnectedTarget implements Target {
 
 function isUnsupportedVersion(text: string): boolean {
   return text.includes(unsupportedVersion) && readMember(text, ['error', 'code']) === unsupportedVersion;
-}
-
-function refuseMethod(text: string, method: string): TargetMessage {
-  const id = readMember(text, ['id']);
-  const message = `${method} is not supported yet at a server that speaks ${modernVersion}.`;
-  const error = JSON.stringify({ code: rpcCodes.methodNotFound, message });
-  return {
-    text: `{"jsonrpc":"2.0","id":${id},"error":${error}}`,
-    kind: 'response',
-    id,
-    method: undefined,
-    eventId: undefined,
-  };
 }

@@ -2,6 +2,7 @@
 import { readMember, replaceId, replaceProgressToken } from '../names/message-head.ts';
 import { tellTarget } from './ask-target.ts';
 import { type BegunSession, isSessionLost, writeSessionGet, writeSessionPost } from './legacy-session.ts';
+import { reachesLevel, readLogLevel } from './log-levels.ts';
 import type { MessageRequest, Refusal } from './message-source.ts';
 import { removeEnvelope } from './modern-request.ts';
 import type { OwnSessions } from './own-sessions.ts';
@@ -92,6 +93,7 @@ export function planSharedCall(
   const id = shared.nextId();
   const clientId = JSON.stringify(message.message.id);
   const token = readMember(message.text, ['params', '_meta', 'progressToken']);
+  const logLevel = readLogLevel(message.text);
   const text = writeShared(message.text, id);
   const { method } = message.message;
   let session: TargetSession | undefined;
@@ -127,7 +129,9 @@ export function planSharedCall(
         if (token === undefined || readMember(received.text, ['params', 'progressToken']) !== id) return undefined;
         return { ...asItIs(received), text: replaceProgressToken(received.text, token) };
       }
-      if (head.method === 'notifications/message') return asItIs(received);
+      // Clients of 2026-07-28 ask for log messages with each request, or get none.
+      if (head.method === 'notifications/message')
+        return reachesLevel(received.text, logLevel) ? asItIs(received) : undefined;
       shared.tell(received);
       return undefined;
     },

@@ -107,7 +107,11 @@ export function listenShared(
     return true;
   };
   const listener: SharedListener = {
-    onOpen: () => void (isDone || events.onMessage(writeAcknowledgement(filter))),
+    onOpen(refused) {
+      if (isDone) return;
+      const uris = filter.uris.filter((uri) => !refused.has(uri));
+      events.onMessage(writeAcknowledgement({ ...filter, uris }));
+    },
     onMessage(message) {
       if (isDone || !wants(filter, message)) return;
       if (!isPaused) isPaused = !events.onMessage(asItIs(message));
@@ -145,8 +149,20 @@ function openShared(
   let session: TargetSession | undefined;
   let lost: TargetSession | undefined;
   let isOpen = false;
-  const subscribe = (uris: Iterable<string>): Promise<void> =>
+  const subscribe = (uris: Iterable<string>): Promise<ReadonlySet<string>> =>
     subscribeUris(parts, speaker, shared, session, uris, 'resources/subscribe', timeoutMs);
+  /** Also those of streams that come meanwhile. */
+  const subscribeAll = async (): Promise<ReadonlySet<string>> => {
+    const asked = new Set<string>();
+    const refused = new Set<string>();
+    for (;;) {
+      const missing = [...shared.uris.keys()].filter((uri) => !asked.has(uri));
+      if (missing.length === 0) return refused;
+      for (const uri of missing) asked.add(uri);
+      // eslint-disable-next-line no-await-in-loop -- more can come while the server is asked
+      for (const uri of await subscribe(missing)) refused.add(uri);
+    }
+  };
   const stream = new KeptStream(parts, {
     prepare: (lastEventId) =>
       sessions.open(shared, speaker, lost).then((begun) => {
@@ -162,13 +178,13 @@ function openShared(
       return isGone;
     },
     onOpen(isResumed) {
-      void subscribe(shared.uris.keys()).then(() => {
+      void subscribeAll().then((refused) => {
         if (isOpen) {
           if (!isResumed) for (const message of changedMessages) shared.tell(message);
           return;
         }
         isOpen = true;
-        for (const listener of shared.listeners) listener.onOpen();
+        for (const listener of shared.listeners) listener.onOpen(refused);
       });
     },
     onMessage(message) {
@@ -186,7 +202,7 @@ function openShared(
   stream.open();
   return {
     join(listener, uris) {
-      if (isOpen) void subscribe(uris).then(() => listener.onOpen());
+      if (isOpen) void subscribe(uris).then((refused) => listener.onOpen(refused));
     },
     hurry: () => stream.hurry(),
     close: () => stream.close(),
@@ -217,6 +233,7 @@ function wants(filter: ListenFilter, { text, head }: ReadMessage): boolean {
   }
 }
 
+/** Resolves with those that the server has refused. */
 async function subscribeUris(
   parts: TargetParts,
   speaker: Speaker,
@@ -225,14 +242,17 @@ async function subscribeUris(
   uris: Iterable<string>,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   timeoutMs: number,
-): Promise<void> {
-  if (session === undefined) return;
-  const asked = [...uris].map((uri) => {
+): Promise<ReadonlySet<string>> {
+  const refused = new Set<string>(uris);
+  if (session === undefined) return refused;
+  const asked = [...refused].map(async (uri) => {
     const id = shared.nextId();
     const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"uri":${JSON.stringify(uri)}}}`;
-    return askTarget(parts, writeSessionPost(parts, speaker, session, text), id, timeoutMs);
+    const answer = await askTarget(parts, writeSessionPost(parts, speaker, session, text), id, timeoutMs);
+    if (answer.ok && readMember(answer.text, ['result']) !== undefined) refused.delete(uri);
   });
   await Promise.all(asked);
+  return refused;
 }
 
 /** Nobody listens for these URIs any more, unless another stream does. */

@@ -1,5 +1,6 @@
 // `subscriptions/listen` at servers of 2026-07-28.
-import type { Refusal } from './message-source.ts';
+import { readAcknowledgedUris } from './acknowledged-uris.ts';
+import type { MessageRequest, Refusal } from './message-source.ts';
 import { KeptStream } from './kept-stream.ts';
 import { asItIs } from './legacy-plans.ts';
 import type { Listening } from './listen-legacy.ts';
@@ -10,37 +11,46 @@ import type { TargetParts } from './target-parts.ts';
 import type { ListenFilter, Speaker, TargetEvents, TargetMessage } from './target.ts';
 import { acknowledged, writeChanged, writeFilter } from './write-notifications.ts';
 
-const id = '"listen"';
+/** JSON of the id of the request. */
+export const listenId = '"listen"';
 const methodNotFound = -32_601;
 const subscriptionKeys: ReadonlySet<string> = new Set(['io.modelcontextprotocol/subscriptionId']);
 
+const message = { kind: 'request', id: 'listen', method: 'subscriptions/listen', params: {} } as const;
+
+/** The request that begins the stream. */
+export function writeListen(parts: TargetParts, speaker: Speaker, filter: ListenFilter): MessageRequest {
+  const { era, capabilities, clientInfo, headers, host } = speaker;
+  return {
+    method: 'POST',
+    path: parts.config.backend.mcp!.path,
+    host,
+    headers: writeModernHeaders({ headers, host }, message, []),
+    body: addEnvelope(
+      `{"jsonrpc":"2.0","id":${listenId},"method":"${message.method}","params":${writeFilter(filter)}}`,
+      { clientInfo, capabilities: era === 'modern' ? capabilities : reduceCapabilities(capabilities) },
+    ),
+    tag: undefined,
+    isUnlimited: true,
+  };
+}
+
+/** `readFilter`: what the stream is about whenever it begins; `onAcknowledged`: it has begun. */
 export function listenModern(
   parts: TargetParts,
   speaker: Speaker,
-  filter: ListenFilter,
+  readFilter: () => ListenFilter,
   events: TargetEvents,
+  onAcknowledged: () => void = () => {},
 ): Listening {
   const isOfEra = speaker.era === 'modern';
-  const { capabilities, clientInfo, headers, host } = speaker;
-  const message = { kind: 'request', id: 'listen', method: 'subscriptions/listen', params: {} } as const;
-  const text = addEnvelope(
-    `{"jsonrpc":"2.0","id":${id},"method":"subscriptions/listen","params":${writeFilter(filter)}}`,
-    { clientInfo, capabilities: isOfEra ? capabilities : reduceCapabilities(capabilities) },
-  );
+  let filter: ListenFilter | undefined;
   let isAcknowledged = false;
   const stream: KeptStream = new KeptStream(parts, {
-    prepare: () => ({
-      ok: true,
-      request: {
-        method: 'POST',
-        path: parts.config.backend.mcp!.path,
-        host,
-        headers: writeModernHeaders({ headers, host }, message, []),
-        body: text,
-        tag: undefined,
-        isUnlimited: true,
-      },
-    }),
+    prepare() {
+      filter = readFilter();
+      return { ok: true, request: writeListen(parts, speaker, filter) };
+    },
     isLost: (_refusal: Refusal) => false,
     onOpen() {},
     onMessage(received) {
@@ -54,10 +64,14 @@ export function listenModern(
       if (received.head.method !== acknowledged) return events.onMessage(withoutSubscription(received));
       if (!isAcknowledged) {
         isAcknowledged = true;
+        onAcknowledged();
         return !isOfEra || events.onMessage(withoutSubscription(received));
       }
       // The stream before this one has broken off: what happened in between nobody has heard.
-      for (const changed of writeChanged(filter)) events.onMessage(changed);
+      const honored = readAcknowledgedUris(received.text);
+      const uris = filter!.uris.filter((uri) => honored.includes(uri));
+      for (const changed of writeChanged({ ...filter!, uris })) events.onMessage(changed);
+      onAcknowledged();
       return true;
     },
     onNone: () => events.onEnd(),

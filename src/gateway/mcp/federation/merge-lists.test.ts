@@ -252,6 +252,33 @@ describe('lists that are kept', () => {
     assert.equal(all.targets[0]!.asked.length, 5);
   });
 
+  test('a list of several is kept as long as the one that ends first, and is public where all of them are', async () => {
+    const all = federate(
+      'tools/list',
+      { name: 'a', pages: [['x']], members: { ttlMs: 5_000, cacheScope: 'public' } },
+      { name: 'b', pages: [['x']], members: { ttlMs: 8_000, cacheScope: 'public' } },
+    );
+    const ask = async (): Promise<unknown[]> => {
+      const { ttlMs, cacheScope } = await read(all.list(undefined, createSpeaker('modern')));
+      return [ttlMs, cacheScope];
+    };
+    assert.deepEqual(await ask(), [5_000, 'public']);
+    all.time += 3_000;
+    all.cache.forget('a');
+    assert.deepEqual(await ask(), [5_000, 'public']);
+    all.time += 1_000;
+    assert.deepEqual(await ask(), [4_000, 'public']);
+    for (const members of [{ ttlMs: 1 }, { ttlMs: 1, cacheScope: 'private' }, { cacheScope: 'public' }]) {
+      const mixed = federate(
+        'tools/list',
+        { name: 'a', pages: [['x']], members: { ttlMs: 5_000, cacheScope: 'public' } },
+        { name: 'b', pages: [['x']], members },
+      );
+      const { ttlMs, cacheScope } = await read(mixed.list(undefined, createSpeaker('modern')));
+      assert.deepEqual([ttlMs, cacheScope], [members.ttlMs ?? 0, members.cacheScope ?? 'private']);
+    }
+  });
+
   test('a public list serves everybody, and is public where nobody is known', async () => {
     const all = federate('tools/list', { name: 'a', pages: [['x']], members: { ttlMs: 5_000, cacheScope: 'public' } });
     assert.equal((await read(all.list(undefined, createSpeaker('modern'))))['cacheScope'], 'public');

@@ -30,6 +30,7 @@ export function planModernCall(
     : addEnvelope(message.text, {
         clientInfo: speaker.clientInfo,
         capabilities: reduceCapabilities(speaker.capabilities),
+        logLevel: speaker.sessions?.wishes.findLevel(speaker.sessions.name),
       });
   const repeats = !isOfEra && method === 'tools/call';
   const toolName = String(params['name']);

@@ -4,6 +4,7 @@ import type { RawHeaders } from '../../http/exchange.ts';
 import { encodeFieldValue, readRepeatedName } from '../read/header-agreement.ts';
 import type { MethodMessage } from '../read/message.ts';
 import { changeMembers } from './json-members.ts';
+import { logLevelKey } from './log-levels.ts';
 import type { Sender } from './target-parts.ts';
 
 /** The version in which servers without sessions are spoken to. */
@@ -17,13 +18,19 @@ const envelopeKeys: ReadonlySet<string> = new Set([versionKey, infoKey, capabili
 /** With `_meta` that says who asks, in which version. */
 export function addEnvelope(
   text: string,
-  client: { readonly clientInfo: string | undefined; readonly capabilities: string },
+  client: {
+    readonly clientInfo: string | undefined;
+    readonly capabilities: string;
+    /** Undefined: the client wants no log messages, or says so itself. */
+    readonly logLevel?: string | undefined;
+  },
 ): string {
   return changeMembers(text, ['params', '_meta'], {
     add: {
       [versionKey]: JSON.stringify(modernVersion),
       ...(client.clientInfo === undefined ? {} : { [infoKey]: client.clientInfo }),
       [capabilitiesKey]: client.capabilities,
+      ...(client.logLevel === undefined ? {} : { [logLevelKey]: JSON.stringify(client.logLevel) }),
     },
   });
 }

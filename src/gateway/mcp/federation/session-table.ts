@@ -1,5 +1,6 @@
 // What a process knows of clients' sessions beyond what their ids say: sessions of targets that began later, or again, and sessions that have ended. Bounded: another
 // process, or this one after it has forgotten, begins the sessions of the targets anew.
+import { WishTable } from './session-wishes.ts';
 import type { TargetSession } from './target.ts';
 
 /** About one session of a client. */
@@ -17,6 +18,7 @@ const defaultMaxRecords = 10_000;
 
 /** By the name that a session has inside its id. */
 export class SessionTable {
+  readonly wishes = new WishTable({ isEnded: (name) => this.find(name)?.isEnded === true });
   readonly #records = new Map<string, SessionRecord>();
   readonly #maxRecords: number;
 
@@ -45,5 +47,6 @@ export class SessionTable {
     const record = this.open(name);
     record.targets.clear();
     record.isEnded = true;
+    this.wishes.forget(name);
   }
 }

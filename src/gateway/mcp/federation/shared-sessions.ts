@@ -15,7 +15,8 @@ const lookEveryMs = 30_000;
 
 /** Who hears what a server says in a shared session. */
 export interface SharedListener {
-  onOpen(): void;
+  /** `refused`: the resources that the server does not tell of. */
+  onOpen(refused: ReadonlySet<string>): void;
   onMessage(message: ReadMessage): void;
   onEnd(): void;
   onFailure(failure: TargetFailure): void;

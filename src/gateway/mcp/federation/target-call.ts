@@ -47,7 +47,7 @@ const maxConflicts = 5;
 const firstConflictMs = 100;
 
 /** Statuses that say something about the caller or the way, whatever the body says. */
-const plainRefusals: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
+export const plainRefusals: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
 
 export class RunningCall implements TargetCall, Watched {
   place = -1;

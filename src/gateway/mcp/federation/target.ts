@@ -4,6 +4,7 @@ import type { FederationTarget } from '../../config/federation-config.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { RequestMessage } from '../read/message.ts';
 import type { StreamMark } from './read-messages.ts';
+import type { WishTable } from './session-wishes.ts';
 
 /** The client in whose name a target is asked. */
 export interface Speaker {
@@ -39,6 +40,8 @@ export interface TargetSession {
 export interface SessionKeeper {
   /** The same for all keepers of one session of the client: requests at the same time share what begins. */
   readonly name: string;
+  /** What the client asked for, by this name: for servers that keep no sessions themselves. */
+  readonly wishes: WishTable;
   get(target: string): TargetSession | undefined;
   /** A session began, or began again; undefined: it has ended. */
   set(target: string, session: TargetSession | undefined): void;

@@ -35,11 +35,13 @@ export function modernizeAnswer(text: string, method: string): string {
   return Object.keys(add).length === 0 ? text : changeMembers(text, ['result'], { add });
 }
 
+const aboutResource: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe']);
+
 /** An answer of a server of 2026-07-28, for a client up to 2025-11-25. */
 export function antiquateAnswer(text: string, method: string): string {
   const code = readMember(text, ['error', 'code']);
   if (code !== undefined) {
-    const isUnknown = method === 'resources/read' && code === String(rpcCodes.invalidParams) && isAboutUri(text);
+    const isUnknown = aboutResource.has(method) && code === String(rpcCodes.invalidParams) && isAboutUri(text);
     return isUnknown ? withCode(text, rpcCodes.resourceNotFound) : text;
   }
   const type = readMember(text, ['result', 'resultType']);

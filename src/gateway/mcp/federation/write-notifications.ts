@@ -1,4 +1,4 @@
-// Notifications that a target's side writes itself: what a stream is about, and that lists may have changed while nobody listened.
+// Notifications that a target's side writes itself: what a stream is about, and that lists and resources may have changed while nobody listened.
 import type { ListenFilter, TargetMessage } from './target.ts';
 
 function write(method: string, params: string | undefined): TargetMessage {
@@ -12,10 +12,13 @@ function write(method: string, params: string | undefined): TargetMessage {
   };
 }
 
-/** The lists of this filter may have changed. */
-export function writeChanged({ tools, prompts, resources }: ListenFilter): TargetMessage[] {
+/** The lists and resources of this filter may have changed. */
+export function writeChanged({ tools, prompts, resources, uris }: ListenFilter): TargetMessage[] {
   const kinds = [...(tools ? ['tools'] : []), ...(prompts ? ['prompts'] : []), ...(resources ? ['resources'] : [])];
-  return kinds.map((kind) => write(`notifications/${kind}/list_changed`, undefined));
+  return [
+    ...kinds.map((kind) => write(`notifications/${kind}/list_changed`, undefined)),
+    ...uris.map((uri) => write('notifications/resources/updated', JSON.stringify({ uri }))),
+  ];
 }
 
 /** The params of `subscriptions/listen` (JSON), which its acknowledgement repeats. */

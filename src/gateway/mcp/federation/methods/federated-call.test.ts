@@ -355,6 +355,20 @@ describe('everybody', () => {
     assert.deepEqual((await fixture.ask(session, 'tasks/list').done).json['result'], { tasks: [{ taskId: 'a_1' }] });
   });
 
+  test('a level that is none is refused, and no server hears of it; one that is set is kept for those that are down', async () => {
+    const fixture = createFederation({ a: {}, b: { failure: {} } });
+    const session = await fixture.initialize();
+    const set = async (params: object) => (await fixture.ask(session, 'logging/setLevel', params).done).json;
+    const known = 'The levels are debug, info, notice, warning, error, critical, alert, emergency.';
+    assert.equal(errorOf(await set({ level: 'loud' })), `-32602 Unknown log level: "loud". ${known}`);
+    assert.equal(errorOf(await set({ level: 7 })), `-32602 Unknown log level: 7. ${known}`);
+    assert.equal(errorOf(await set({})), '-32602 The message has no level.');
+    assert.deepEqual([fixture.targets['a']!.calls.length, fixture.targets['b']!.calls.length], [0, 0]);
+    assert.deepEqual((await set({ level: 'alert' }))['result'], {});
+    const { sessions } = fixture.targets['b']!.calls[0]!.speaker;
+    assert.equal(sessions!.wishes.findLevel(sessions!.name), 'alert');
+  });
+
   test('a batch is split and answered together', async () => {
     const { initialize, talk, targets } = createFederation({ a: {}, b: {} });
     const session = await initialize(undefined, '2025-03-26');
@@ -439,5 +453,27 @@ describe('streams', () => {
     ]);
     stream.leave();
     assert.ok(a.isClosed);
+  });
+
+  test('a server that says nothing is waited for five seconds', async (t) => {
+    const fixture = createFederation({ a: {}, b: {} });
+    await fixture.initialize();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const notifications = { resourceSubscriptions: ['a+x:y', 'b+x:y'] };
+    const stream = fixture.askModern('subscriptions/listen', { notifications });
+    for (let turn = 0; turn < 100 && fixture.targets['b']!.streams.length === 0; turn += 1)
+      // eslint-disable-next-line no-await-in-loop
+      await new Promise((resolve) => setImmediate(resolve));
+    fixture.targets['a']!.streams[0]!.say({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { resourceSubscriptions: ['x:y'] } },
+    });
+    t.mock.timers.tick(4_999);
+    assert.equal(stream.events.length, 0);
+    t.mock.timers.tick(1);
+    const { params } = stream.events[0] as { params: { notifications: object } };
+    assert.deepEqual(params.notifications, { resourceSubscriptions: ['a+x:y'] });
+    stream.leave();
   });
 });

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
+import { readAcknowledgedUris } from '../acknowledged-uris.ts';
 import type { ListenFilter } from '../target.ts';
 import type { ListName } from '../../streams/list-changed-rules.ts';
 import type { ClientAnswer } from './client-answer.ts';
@@ -146,7 +147,7 @@ class Acknowledgement {
 
   settle(target: string, acknowledgement: string | undefined): void {
     if (this.#held === undefined) return;
-    const uris = acknowledgement === undefined ? [] : readUris(acknowledgement);
+    const uris = acknowledgement === undefined ? [] : readAcknowledgedUris(acknowledgement);
     for (const each of this.#wanted) if (each.target === target && uris.includes(each.own)) this.#honored.add(each.uri);
     this.#missing -= 1;
     if (this.#missing <= 0) this.#finish();
@@ -175,13 +176,6 @@ class Acknowledgement {
 
 /** Messages of targets that answered early. */
 const maxHeld = 1_000;
-
-function readUris(acknowledgement: string): readonly unknown[] {
-  const { params } = JSON.parse(acknowledgement) as JsonObject;
-  const notifications = isJsonObject(params) ? params['notifications'] : undefined;
-  const uris = isJsonObject(notifications) ? notifications['resourceSubscriptions'] : undefined;
-  return Array.isArray(uris) ? uris : [];
-}
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 

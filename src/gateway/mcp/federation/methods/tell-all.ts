@@ -1,4 +1,5 @@
 // What concerns every target: the level of logs, the list of tasks, and notifications.
+import { cutText } from '../../../../base/cut-text.ts';
 import { isJsonObject } from '../../../../base/json-object.ts';
 import { readMember, replaceProgressToken } from '../../names/message-head.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
@@ -6,10 +7,18 @@ import type { MessageId, MethodMessage } from '../../read/message.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { askOnce } from '../ask-once.ts';
 import type { Member } from '../federation.ts';
+import { logLevels } from '../log-levels.ts';
 import { openQuestion } from '../question-id.ts';
 import type { TargetFailure } from '../target.ts';
 import { describeAllDown, describeFailure, formatError, formatResult, internalError, noteFailure } from './failures.ts';
-import type { Asked, Conversation, MessageSink, Running, Said } from './federated-request.ts';
+import {
+  type Asked,
+  type Conversation,
+  type MessageSink,
+  nothingRunning,
+  type Running,
+  type Said,
+} from './federated-request.ts';
 import { hearStreams } from './hear-streams.ts';
 
 /** What one target says to a request to all of them. */
@@ -27,13 +36,27 @@ type AskMember = (member: Member, signal: AbortSignal) => Promise<Reply>;
 export function setLevel(conversation: Conversation, asked: Asked, sink: MessageSink): Running {
   const { level } = asked.message.params;
   const { id } = asked.message;
+  const { session } = conversation;
+  if (typeof level !== 'string' || !logLevels.includes(level)) {
+    sink.answer(formatError(id, rpcCodes.invalidParams, describeLevel(level)));
+    return nothingRunning;
+  }
+  // For servers that keep no sessions, also for those that are down now.
+  session?.wishes.setLevel(session.name, level);
   const ask: AskMember = async ({ target }, signal) => {
-    const params = typeof level === 'string' ? { level } : {};
-    const answer = await askOnce(target, conversation.speaker, 'logging/setLevel', params, signal);
+    const answer = await askOnce(target, conversation.speaker, 'logging/setLevel', { level }, signal);
     if (!answer.ok) return { kind: 'failed', failure: answer.failure };
     return readMember(answer.text, ['result']) === undefined ? readRefusal(answer.text) : { kind: 'done', entries: [] };
   };
   return askAll(conversation, id, ask, () => formatResult(id, '{}'), sink);
+}
+
+/** Of a level that is none. */
+const maxShownLength = 64;
+
+function describeLevel(level: unknown): string {
+  if (level === undefined) return 'The message has no level.';
+  return `Unknown log level: ${cutText(JSON.stringify(level), maxShownLength)}. The levels are ${logLevels.join(', ')}.`;
 }
 
 /** Of one target; a server that counts pages without end is not followed. */
