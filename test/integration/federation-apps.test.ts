@@ -33,11 +33,10 @@ function rules(action: string, ...matchExpressions: readonly string[]): object {
 const ofApp = (name: string, ui: object = {}): FederationTool => ({ name, _meta: { ui } });
 
 /** What a call came to: what the server says that it was asked, or the error. */
-function print(answer: RawAnswer): string {
-  if (answer.status === 403) return `403 ${answer.text}`;
-  const { result } = answer.messages.at(-1) ?? {};
-  if (result === undefined) return printError(answer);
-  return (result['content'] as { text: string }[])[0]!.text;
+function print({ status, text = '', messages }: Pick<RawAnswer, 'status' | 'messages'> & { text?: string }): string {
+  const { result, error } = messages.at(-1) ?? {};
+  if (error?.code === undefined && result === undefined) return `${status} ${text}`;
+  return error === undefined ? (result!['content'] as { text: string }[])[0]!.text : `${error.code} ${error.message}`;
 }
 
 const ambiguous = (name: string): string =>
@@ -91,79 +90,67 @@ describe('pages of MCP Apps', () => {
       },
     ] as const;
 
+  async function callAtOnce(gateway: GatewayRun, names: readonly string[]): Promise<readonly string[]> {
+    const session = await initialize(gateway, { token, version: '2025-03-26' });
+    const batch = names.map((name, id) => request('tools/call', { name, arguments: {} }, id));
+    const { messages, status } = await post(gateway, batch, { session, token });
+    const outcomes = new Map(messages.map((message) => [message.id, print({ status, messages: [message] })]));
+    return names.map((_, id) => outcomes.get(id)!);
+  }
+
   test('in a process that has listed nothing yet, a name leads to the one server that has it for pages', async (t) => {
     const gateway = await start(t);
     const session = await initialize(gateway, { token });
+    clock.forgetRequests();
     board.forgetRequests();
-    for (const call of callersOf(gateway, session)) {
-      assert.equal(await call('get_time'), 'clock get_time {"a":1}');
+    const lists = (): number => clock.listRequests('tools/list').length + board.listRequests('tools/list').length;
+    const callers = callersOf(gateway, session);
+    for (const call of callers) {
+      // Names with a prefix cost no list.
+      const before = lists();
       assert.equal(await call('clock_get_time'), 'clock get_time {"a":1}');
+      assert.match(await call('clock_nothing'), /^-32602 Unknown tool/);
+      assert.equal(lists(), before);
+      assert.equal(await call('get_time'), 'clock get_time {"a":1}');
+      assert.equal(lists(), before + 2);
       assert.equal(await call('older'), 'clock older {"a":1}');
       // `tick` of the other server is none of an app.
       assert.equal(await call('tick'), 'clock tick {"a":1}');
       assert.equal(await call('move'), 'board move {"a":1}');
       assert.equal(await call('refresh'), ambiguous('refresh'));
-      for (const name of ['wind', 'plain', 'nothing', 'wipe', 'clock', 'clock_', 'other_get_time'])
-        assert.equal(await call(name), `-32602 Unknown tool: ${name}`);
+      // Nor is a known one looked for again.
+      assert.equal(lists(), before + 2);
       // A prefix is one, whatever a server lists.
       assert.equal(await call('board_wipe'), 'board wipe {"a":1}');
     }
-    for (const { headers, body } of board.listRequests('tools/call'))
+    for (const call of callers)
+      for (const name of ['wind', 'plain', 'nothing', 'wipe', 'clock', 'clock_', 'other_get_time'])
+        assert.equal(await call(name), `-32602 Unknown tool: ${name}`);
+    for (const { headers, body } of board.listRequests('tools/call').filter((each) => 'mcp-name' in each.headers))
       assert.equal(headers['mcp-name'], (JSON.parse(body) as { params: { name: string } }).params.name);
-  });
-
-  test('a prefixed call asks for no list, and a known name does not ask again', async (t) => {
-    const gateway = await start(t);
-    const session = await initialize(gateway, { token });
-    const [call] = callersOf(gateway, session);
-    clock.forgetRequests();
-    board.forgetRequests();
-    await call('clock_get_time');
-    await call('clock_nothing');
-    const lists = (): number => clock.listRequests('tools/list').length + board.listRequests('tools/list').length;
-    assert.equal(lists(), 0);
-    await call('get_time');
-    assert.equal(lists(), 2);
-    await call('get_time');
-    await call('move');
-    assert.equal(lists(), 2);
-  });
-
-  test('Mcp-Name is compared with the body as the client sent it', async (t) => {
-    const gateway = await start(t);
+    assert.deepEqual(await callAtOnce(gateway, ['get_time', 'move', 'refresh', 'board_wipe', 'nothing']), [
+      'clock get_time {}',
+      'board move {}',
+      ambiguous('refresh'),
+      'board wipe {}',
+      '-32602 Unknown tool: nothing',
+    ]);
+    // The header is compared with the body as the client sent it.
     const { body, headers } = modern('tools/call', { name: 'get_time', arguments: {} });
     const answer = await post(gateway, body, { headers: { ...headers, 'mcp-name': 'clock_get_time' } });
     assert.equal(answer.status, 400);
     assert.equal(printError(answer), '-32020 The Mcp-Name header does not match the name in the message.');
+    await checkLog(gateway);
   });
 
-  test('a batch, where each call has its own server', async (t) => {
-    for (const resources of [[], [login, rules('Deny', 'mcp.tool.name == "clock_tick"')]]) {
-      // eslint-disable-next-line no-await-in-loop
-      const gateway = await start(t, { resources });
-      // eslint-disable-next-line no-await-in-loop
-      const session = await initialize(gateway, { token, version: '2025-03-26' });
-      const names = ['get_time', 'move', 'refresh', 'board_wipe', 'nothing', 'tick'];
-      const batch = names.map((name, id) => request('tools/call', { name, arguments: {} }, id));
-      // eslint-disable-next-line no-await-in-loop
-      const { messages } = await post(gateway, batch, { session, token });
-      const outcomes = new Map(messages.map((message) => [message.id, print({ messages: [message] } as never)]));
-      assert.deepEqual(
-        names.map((_, id) => outcomes.get(id)),
-        [
-          'clock get_time {}',
-          'board move {}',
-          ambiguous('refresh'),
-          'board wipe {}',
-          '-32602 Unknown tool: nothing',
-          resources.length === 0 ? 'clock tick {}' : '-32602 Unknown tool: tick',
-        ],
-      );
-    }
-  });
+  async function checkLog(gateway: GatewayRun): Promise<void> {
+    await waitFor('the lines', () => /"clock_get_time"[^]*name_ambiguous/.test(gateway.readOutput()));
+    assert.match(gateway.readOutput(), /several servers have an app tool refresh: board, clock/);
+    assert.doesNotMatch(gateway.readOutput(), /"get_time"/);
+  }
 
   test('a Deny of the prefixed name hits the bare one, which is as unknown as any other', async (t) => {
-    const denied = rules('Deny', 'mcp.tool.name in ["clock_get_time", "board_refresh"] || mcp.target.tool == "move"');
+    const denied = rules('Deny', 'mcp.tool.name in ["clock_get_time", "clock_wind"] || mcp.target.tool == "move"');
     const gateway = await start(t, { resources: [login, denied] });
     const session = await initialize(gateway, { token });
     clock.forgetRequests();
@@ -171,9 +158,13 @@ describe('pages of MCP Apps', () => {
       for (const name of ['get_time', 'move', 'nothing'])
         assert.equal(await call(name), `-32602 Unknown tool: ${name}`);
       assert.equal(await call('tick'), 'clock tick {"a":1}');
-      // Whom the other one is hidden from, has one.
-      assert.equal(await call('refresh'), 'clock refresh {"a":1}');
     }
+    assert.deepEqual(await callAtOnce(gateway, ['get_time', 'tick', 'refresh', 'move']), [
+      '-32602 Unknown tool: get_time',
+      'clock tick {}',
+      ambiguous('refresh'),
+      '-32602 Unknown tool: move',
+    ]);
     assert.equal(
       clock.listRequests('tools/call').some(({ body }) => body.includes('get_time')),
       false,
@@ -184,38 +175,22 @@ describe('pages of MCP Apps', () => {
     const allowed = rules(
       'Allow',
       'mcp.tool.name == "clock_get_time" && mcp.target.name == "clock" && mcp.target.tool == "get_time"',
-      'mcp.tool.name == "move"',
+      'mcp.tool.name in ["move", "clock_refresh"]',
       'mcp.tool.name == "clock_tick" && has(mcp.tool.arguments.force)',
     );
     const gateway = await start(t, { resources: [login, allowed] });
     const session = await initialize(gateway, { token });
     for (const call of callersOf(gateway, session)) {
       assert.equal(await call('get_time'), 'clock get_time {"a":1}');
-      for (const name of ['refresh', 'plain', 'nothing'])
-        assert.equal(await call(name), `-32602 Unknown tool: ${name}`);
+      for (const name of ['plain', 'nothing']) assert.equal(await call(name), `-32602 Unknown tool: ${name}`);
+      // The one of the other server is hidden: for this caller there is one.
+      assert.equal(await call('refresh'), 'clock refresh {"a":1}');
       // A rule over arguments: the tool is listed, and this call of it is refused.
       assert.match(await call('tick'), /^403 .*rbac_denied/s);
     }
-  });
-
-  test('the access log says which tool it was', async (t) => {
-    for (const resources of [[], [login, rules('Deny', 'mcp.tool.name == "none"')]]) {
-      // eslint-disable-next-line no-await-in-loop
-      const gateway = await start(t, { resources });
-      // eslint-disable-next-line no-await-in-loop
-      const session = await initialize(gateway, { token });
-      const [call] = callersOf(gateway, session);
-      // eslint-disable-next-line no-await-in-loop
-      await call('get_time');
-      // eslint-disable-next-line no-await-in-loop
-      await call('refresh');
-      // eslint-disable-next-line no-await-in-loop
-      await waitFor(
-        'the lines',
-        () => gateway.readOutput().includes('"clock_get_time"') && gateway.readOutput().includes('name_ambiguous'),
-      );
-      assert.match(gateway.readOutput(), /several servers have an app tool refresh: board, clock/);
-    }
+    board.forgetRequests();
+    assert.match(await callersOf(gateway, session)[0]('move'), /^(?!board)/);
+    assert.equal(board.listRequests('tools/call').length, 0);
   });
 
   test('as long as a server has listed nothing, a bare name is nobody’s', async (t) => {
