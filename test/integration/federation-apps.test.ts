@@ -107,19 +107,19 @@ describe('pages of MCP Apps', () => {
     const callers = callersOf(gateway, session);
     for (const call of callers) {
       // Names with a prefix cost no list.
-      const before = lists();
+      const known = lists();
       assert.equal(await call('clock_get_time'), 'clock get_time {"a":1}');
       assert.match(await call('clock_nothing'), /^-32602 Unknown tool/);
-      assert.equal(lists(), before);
+      assert.equal(lists(), known);
       assert.equal(await call('get_time'), 'clock get_time {"a":1}');
-      assert.equal(lists(), before + 2);
+      assert.equal(lists(), known + 2);
       assert.equal(await call('older'), 'clock older {"a":1}');
       // `tick` of the other server is none of an app.
       assert.equal(await call('tick'), 'clock tick {"a":1}');
       assert.equal(await call('move'), 'board move {"a":1}');
       assert.equal(await call('refresh'), ambiguous('refresh'));
       // Nor is a known one looked for again.
-      assert.equal(lists(), before + 2);
+      assert.equal(lists(), known + 2);
       // A prefix is one, whatever a server lists.
       assert.equal(await call('board_wipe'), 'board wipe {"a":1}');
     }
