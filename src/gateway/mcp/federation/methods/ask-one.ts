@@ -53,11 +53,17 @@ const withoutLists: TargetFailure = {
 };
 
 function refuseUnknown(
-  { speaker }: Conversation,
+  { speaker, refused, note }: Conversation,
   { message: { id, method } }: Asked,
   item: Item,
   sink: MessageSink,
 ): Running {
+  const refusal = item.kind === 'tool' ? refused?.get(item.name) : undefined;
+  if (refusal !== undefined) {
+    note({ reason: 'name_ambiguous' });
+    sink.answer(formatError(id, refusal.code, refusal.message));
+    return nothingRunning;
+  }
   const { code, message, data } =
     item.kind === 'resource' && !hasScheme(item.name)
       ? { code: rpcCodes.invalidParams, message: 'The URI has no scheme', data: { uri: item.name } }
