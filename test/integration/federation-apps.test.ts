@@ -107,19 +107,19 @@ describe('pages of MCP Apps', () => {
     const callers = callersOf(gateway, session);
     for (const call of callers) {
       // Names with a prefix cost no list.
-      const known = lists();
+      const counted = lists();
       assert.equal(await call('clock_get_time'), 'clock get_time {"a":1}');
       assert.match(await call('clock_nothing'), /^-32602 Unknown tool/);
-      assert.equal(lists(), known);
+      assert.equal(lists(), counted);
       assert.equal(await call('get_time'), 'clock get_time {"a":1}');
-      assert.equal(lists(), known + 2);
+      assert.equal(lists(), counted + 2);
       assert.equal(await call('older'), 'clock older {"a":1}');
       // `tick` of the other server is none of an app.
       assert.equal(await call('tick'), 'clock tick {"a":1}');
       assert.equal(await call('move'), 'board move {"a":1}');
       assert.equal(await call('refresh'), ambiguous('refresh'));
       // Nor is a known one looked for again.
-      assert.equal(lists(), known + 2);
+      assert.equal(lists(), counted + 2);
       // A prefix is one, whatever a server lists.
       assert.equal(await call('board_wipe'), 'board wipe {"a":1}');
     }
@@ -141,6 +141,20 @@ describe('pages of MCP Apps', () => {
     assert.equal(answer.status, 400);
     assert.equal(printError(answer), '-32020 The Mcp-Name header does not match the name in the message.');
     await checkLog(gateway);
+    // A call that is refused for its session or its version asks nobody.
+    const known = lists();
+    const refused = [
+      await post(gateway, request('tools/call', { name: 'none' }), { session: 'none', token }),
+      await post(gateway, request('tools/call', { name: 'none' }), { token }),
+      await post(gateway, JSON.stringify(body).replace('2026-07-28', '2099-01-01'), {
+        headers: { ...headers, 'mcp-protocol-version': '2099-01-01' },
+      }),
+    ];
+    assert.deepEqual(
+      refused.map(({ status }) => status),
+      [404, 400, 400],
+    );
+    assert.equal(lists(), known);
   });
 
   async function checkLog(gateway: GatewayRun): Promise<void> {

@@ -25,7 +25,7 @@ export function createAppToolFinder(
     if (config === undefined || round === undefined) return nothing;
     const { headers, host } = planForward({ ...request, backends, responseHeaders: [], round, random });
     if (findUnsendableHeader(['host', host, ...headers]) !== undefined) return nothing;
-    const { findAppTools } = await import('../mcp/federation/find-app-tools.ts');
+    const { findAppTools } = await import('../mcp/federation/methods/find-app-tools.ts');
     return findAppTools({ federations, backend: key, config, context, headers, host, names, message, isListed });
   };
 }

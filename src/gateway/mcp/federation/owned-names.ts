@@ -6,6 +6,7 @@ import type { ListMethod } from '../read/list-methods.ts';
 import type { Item } from '../read/read-item.ts';
 import { fetchKeptList } from './fetch-kept-list.ts';
 import type { WholeList } from './fetch-list.ts';
+import { formatAudience } from './list-audience.ts';
 import type { ListCache } from './list-cache.ts';
 import type { ListItem } from './read-list-page.ts';
 import { type ContestedName, listsOfKind, Owners, type Ownership, type OwnershipChange } from './owners.ts';
@@ -199,7 +200,6 @@ const always = (): boolean => true;
 /** The view of a list that is the same for all. */
 const toAll = '';
 
-/** A server may list other things to a client of another version, or with other capabilities. */
-function formatView({ version, capabilities, owner }: Speaker): string {
-  return [version, capabilities, owner ?? ''].join('\0');
+function formatView(speaker: Speaker): string {
+  return `${formatAudience(speaker)}\0${speaker.owner ?? ''}`;
 }

@@ -1,18 +1,20 @@
 // Finds the tools that a request calls by the servers' own names, before rules judge it: in the lists that the caller has seen, or that are asked for in its name.
-import type { FederationConfig } from '../../config/federation-config.ts';
-import type { RawHeaders } from '../../http/exchange.ts';
-import type { AppTools } from '../../request/app-tools.ts';
-import type { RequestContext } from '../../request/request-context.ts';
-import { writeClientName } from '../names/names.ts';
-import { readFieldValues } from '../read/field-values.ts';
-import { type Message, rpcCodes } from '../read/message.ts';
-import { isModernVersion, readClaimedVersion, readVersionHeader } from '../read/protocol-version.ts';
-import { ClientSession } from './client-session.ts';
-import type { Federation } from './federation.ts';
-import type { Federations } from './federations.ts';
-import type { NameFinding } from './owned-names.ts';
-import { findMissingMeta, findOwner, speakForItself, speakInSession, splitHeaders } from './speaker.ts';
-import type { Speaker } from './target.ts';
+import type { FederationConfig } from '../../../config/federation-config.ts';
+import type { RawHeaders } from '../../../http/exchange.ts';
+import type { AppTools } from '../../../request/app-tools.ts';
+import type { RequestContext } from '../../../request/request-context.ts';
+import { writeClientName } from '../../names/names.ts';
+import { readFieldValues } from '../../read/field-values.ts';
+import { type Message, rpcCodes } from '../../read/message.ts';
+import { isModernVersion, readClaimedVersion, readVersionHeader } from '../../read/protocol-version.ts';
+import { ClientSession } from '../client-session.ts';
+import type { Federation } from '../federation.ts';
+import type { Federations } from '../federations.ts';
+import type { NameFinding } from '../owned-names.ts';
+import { findMissingMeta, findOwner, speakForItself, speakInSession, splitHeaders } from '../speaker.ts';
+import type { Speaker } from '../target.ts';
+import { internalError } from './failures.ts';
+import { legacyVersions, modernVersions } from './introduce.ts';
 
 /** A request that calls tools by bare names. */
 export interface BareCalls {
@@ -75,7 +77,7 @@ function refuse(
     case 'unavailable':
       context.detail ??= `nobody knows whose tool ${name} is: ${finding.target} has not answered with its tools yet`;
       return {
-        code: unavailable,
+        code: internalError,
         message: `Whose tool "${name}" is cannot be told yet, because not every server behind this endpoint has answered. Call it by its name in the list of tools, or try again later.`,
       };
     case 'owned':
@@ -83,9 +85,6 @@ function refuse(
       return undefined;
   }
 }
-
-/** "Internal error": JSON-RPC has no code of its own for it. */
-const unavailable = -32_603;
 
 function findSpeaker(
   { context, headers, host, message, federations, backend }: BareCalls,
@@ -95,12 +94,15 @@ function findSpeaker(
   const base = { headers: splitHeaders(headers).kept, host, owner };
   const received = context.exchange.headers;
   const header = readVersionHeader(received);
-  const named = [header.ok ? header.version : undefined, readClaimedVersion(message)];
-  const modern = named.find((version) => version !== undefined && isModernVersion(version));
+  const version = header.ok ? header.version : undefined;
+  const modern = [version, readClaimedVersion(message)].find((named) => named !== undefined && isModernVersion(named));
   if (modern !== undefined) {
-    const isComplete = message.kind === 'request' && findMissingMeta(message) === undefined;
-    return isComplete ? speakForItself(base, modern, message) : undefined;
+    const isServed = modernVersions.includes(modern);
+    return isServed && message.kind === 'request' && findMissingMeta(message) === undefined
+      ? speakForItself(base, modern, message)
+      : undefined;
   }
+  if (version !== undefined && !legacyVersions.includes(version)) return undefined;
   const ids = readFieldValues(received, 'mcp-session-id');
   const place = { sealer: federations.sealer, table: federation.sessions, backend, owner };
   const session = ids.length === 1 ? ClientSession.find(place, ids[0]!) : undefined;
