@@ -21,9 +21,9 @@ export function answerList(
     return nothingRunning;
   }
   const stop = new AbortController();
-  let isLate = false;
+  let isOver = false;
   const timer = setTimeout(() => {
-    isLate = true;
+    isOver = true;
     stop.abort();
   }, limitMs);
   let isGone = false;
@@ -31,8 +31,8 @@ export function answerList(
   const targets = federation.targets.map((target) => hearStreams(slow.pass(target), sink));
   const owned = config.naming === 'never' ? federation.owned : undefined;
   const listed = { key, naming: config.naming, targets, cache, owned, sealer };
-  const onMissing = (target: string, problem: string): void => {
-    if (isLate) slow.note(target);
+  const onMissing = (target: string, problem: string, isLate: boolean): void => {
+    if (isOver && isLate) slow.note(target);
     note({ detail: `${target}: ${problem}` });
   };
   listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })
