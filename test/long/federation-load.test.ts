@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { initialize, modern, openStream, post, type RawAnswer, request } from '../integration/federation-fixture.ts';
+import {
+  initialize,
+  modern,
+  openStream,
+  post,
+  type RawAnswer,
+  type RawStream,
+  request,
+} from '../integration/federation-fixture.ts';
 import { type GatewayRun, runGateway, runGatewayProcess } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { describeFederation } from '../mcp/federated-gateway.ts';
@@ -39,7 +47,6 @@ for (const workers of [1, 2])
         victim: { era },
         wiki: { era: 'modern' },
       });
-      t.after(() => servers.closeAll());
       const { tickets, victim, wiki } = servers;
       const targets = { tickets: { url: tickets.url }, victim: { url: victim.url }, wiki: { url: wiki.url } };
       const resources = (port: number): readonly object[] => describeFederation(port, { targets });
@@ -47,7 +54,16 @@ for (const workers of [1, 2])
         workers === 1
           ? await runGateway({ resources })
           : await runGatewayProcess({ resources, flags: ['--workers', String(workers)] });
-      t.after(() => gateway.stop());
+      const state = { isOver: false };
+      let load: readonly Promise<void>[] = [];
+      let streams: readonly RawStream[] = [];
+      t.after(async () => {
+        state.isOver = true;
+        for (const stream of streams) stream.close();
+        await Promise.allSettled(load);
+        await gateway.stop();
+        await servers.closeAll();
+      });
 
       const asks = await Promise.all(
         eras.flatMap((each) => Array.from({ length: clientsPerEra }, () => connect(gateway, each))),
@@ -76,8 +92,7 @@ for (const workers of [1, 2])
         counts.lists += 1;
         if (isWithout) counts.listsWithout += 1;
       };
-      const state = { isOver: false };
-      const load = asks.map(async (ask) => {
+      load = asks.map(async (ask) => {
         while (!state.isOver) {
           for (const name of names) {
             // eslint-disable-next-line no-await-in-loop
@@ -89,17 +104,12 @@ for (const workers of [1, 2])
           await delay(pauseMs);
         }
       });
-      t.after(async () => {
-        state.isOver = true;
-        await Promise.allSettled(load);
-      });
 
       const listening = modern('subscriptions/listen', { notifications: { toolsListChanged: true } });
-      const streams = await Promise.all([
+      streams = await Promise.all([
         openStream(gateway, { session: await initialize(gateway) }),
         openStream(gateway, listening),
       ]);
-      t.after(() => streams.forEach((stream) => stream.close()));
       const listChanges = (): readonly number[] =>
         streams.map(
           ({ messages }) => messages.filter(({ method }) => method === 'notifications/tools/list_changed').length,
