@@ -155,7 +155,10 @@ export function describeCrosses({ policy, provider, findings }: OnlineReport, lo
 }
 
 /** What has a cross is a problem of the ProxyBackend. */
-export function describeServerCrosses({ backend, url, findings }: ServerReport, locate: Locate): CheckProblem[] {
+export function describeServerCrosses(
+  { backend, target, url, findings }: ServerReport,
+  locate: Locate,
+): CheckProblem[] {
   const [, kind = '', namespace = '', name = ''] = /^(\S+) ([^/]+)\/(.+)$/.exec(backend) ?? [];
   const identity = { kind, namespace, name };
   return findings.flatMap(({ check, mark, text, advice }) =>
@@ -166,7 +169,8 @@ export function describeServerCrosses({ backend, url, findings }: ServerReport, 
             ...locate(identity),
             ...identity,
             code: 'mcp_server',
-            message: `${backend} at ${url}: ${check}: ${text}. ${advice ?? ''}`.trimEnd(),
+            message:
+              `${backend}${target === null ? '' : `, target ${target},`} at ${url}: ${check}: ${text}. ${advice ?? ''}`.trimEnd(),
             causedBy: null,
           },
         ]

@@ -11,6 +11,7 @@ import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp } from './online/check-idp.ts';
 import type { CheckIdpOptions } from './online/check-idp-options.ts';
 import { checkJwtProviders } from './online/check-jwt-provider.ts';
+import { checkFederation } from './online/check-federation.ts';
 import { checkServers } from './online/check-server.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
@@ -64,7 +65,8 @@ With --json, every member is always there; what does not apply is null or empty:
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
   warnings    [{policy, message}]   policies that accept test tokens (mcp-gatehouse token new); those whose own tokens can never have
               a scope or claim that is needed; Overrides whose rules see no claims; with --allow-unattached those that miss a target
-  servers     null without --online; [{backend, url, ok, server: {name, version}, protocolVersion, tools, findings: [{check, mark, text, advice}]}]
+  servers     null without --online; [{backend, target, url, ok, server: {name, version}, protocolVersion, tools, findings: [{check, mark, text, advice}]}]
+              target: which server of a federation; null for other backends
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: {
@@ -80,7 +82,7 @@ With --json, every member is always there; what does not apply is null or empty:
     },
     online: {
       type: 'boolean',
-      help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do? And the MCP servers: are they there, and which tools have they?',
+      help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do? And the MCP servers, also those of a federation: are they there, and which tools have they?',
     },
     tryRegistration: {
       type: 'boolean',
@@ -151,7 +153,13 @@ async function askAll(
   );
   const [online, servers] = await Promise.all([
     askProviders(runtime, translation, options),
-    Promise.all([...runtime.backends.values()].map((backend) => checkServers(backend, { forwardsTokens }))),
+    Promise.all(
+      [...runtime.backends.values()].map((backend) =>
+        backend.federation === undefined
+          ? checkServers(backend, { forwardsTokens })
+          : checkFederation(backend.key, backend.federation, { forwardsTokens }),
+      ),
+    ),
   ]);
   return { online, servers: servers.flat() };
 }

@@ -20,8 +20,8 @@ const signs: Readonly<Record<Mark, Cell>> = {
 export function formatServers(reports: readonly ServerReport[], color: boolean): string {
   const palette = createPalette(color);
   return reports
-    .map(({ backend, url, findings }) => {
-      const title = palette.bold(escapeControls(`MCP server of ${backend}`));
+    .map(({ backend, target, url, findings }) => {
+      const title = palette.bold(escapeControls(`MCP server ${target === null ? '' : `${target} `}of ${backend}`));
       return [`${title}  ${palette.cyan(escapeControls(url))}`, ...formatFindings(findings, palette), '', ''].join(
         '\n',
       );

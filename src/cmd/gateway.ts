@@ -16,6 +16,7 @@ import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSetti
 import type { ProcessHost } from './process-host.ts';
 import { chooseTimes, watchStaleness } from './stale-gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
+import { ReportedTargets } from './reported-targets.ts';
 import { version } from '../base/version.ts';
 
 /** How often keys are looked at, and ports that could not be opened are tried again. */
@@ -150,7 +151,7 @@ function createReader(path: string, what: string): () => Promise<string> {
   };
 }
 
-/** Applies configurations, and tells the controller how the gateway is doing: keys that are missing, ports that are taken. */
+/** Applies configurations, and tells the controller how the gateway is doing: keys that are missing, ports that are taken, servers that are down. */
 class HealthWatch {
   readonly #gateway: GatewayProcess;
   #client: XdsClient | undefined;
@@ -158,6 +159,8 @@ class HealthWatch {
   /** As it came. */
   #configuration: Configuration | undefined;
   #bindProblems: GatewayHealthReport['bindProblems'] = [];
+  readonly #targets = new ReportedTargets();
+  #isLooking = false;
   #reported = '';
 
   constructor(gateway: GatewayProcess) {
@@ -186,10 +189,22 @@ class HealthWatch {
   }
 
   async #look(): Promise<void> {
-    if (this.#configuration === undefined) return;
-    // A port that was taken may be free now.
-    if (this.#bindProblems.length > 0) await this.apply(this.#configuration);
-    else this.#report();
+    if (this.#configuration === undefined || this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#lookAtTargets();
+      // A port that was taken may be free now.
+      if (this.#bindProblems.length > 0) await this.apply(this.#configuration);
+      else this.#report();
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #lookAtTargets(): Promise<void> {
+    // Workers are asked only where there are federations.
+    const hasSome = this.#gateway.gateway.listFederations().length > 0;
+    this.#targets.take(hasSome ? await this.#gateway.readFederations() : [], Date.now());
   }
 
   #report(): void {
@@ -206,7 +221,8 @@ class HealthWatch {
         expiresAt: Math.min(Math.floor(expiresAt / 1_000), 2 ** 32 - 1),
       }),
     );
-    const report = { keyProblems, bindProblems: this.#bindProblems, keptCertificates };
+    const { targets } = this.#targets;
+    const report = { keyProblems, bindProblems: this.#bindProblems, keptCertificates, targets };
     const text = JSON.stringify(report);
     if (text === this.#reported || this.#client === undefined) return;
     this.#reported = text;

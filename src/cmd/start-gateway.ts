@@ -19,6 +19,7 @@ import { CertificateKeeper } from '../gateway/config/compile/certificate-keeper.
 import type { KeptCertificate } from '../gateway/config/compile/keep-certificates.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
+import type { FederationState } from '../gateway/mcp/federation/federation-state.ts';
 import { LiveRequests } from '../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../gateway/observe/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/request-metrics.ts';
@@ -67,6 +68,8 @@ export interface GatewayProcess {
   applyAny(configuration: Configuration): Promise<ApplyReport>;
   /** Certificates that are served although their Secret is missing or unusable. */
   listKeptCertificates(): readonly KeptCertificate[];
+  /** How the servers of federations are, as all processes see them. */
+  readFederations(): Promise<readonly FederationState[]>;
   /** Shows at the admin port what is wrong with the resources, whatever is in force of them. */
   showProblems(problems: readonly string[]): void;
   /** What SIGHUP does from now on. Without it the log says that there is nothing to reload. */
@@ -336,6 +339,7 @@ export async function startGatewayProcess(
     pages,
     abandon,
     listKeptCertificates: () => keeper.kept,
+    readFederations: async () => (await readFederations?.()) ?? gateway.listFederations(),
     showProblems(problems) {
       sourceProblems = problems;
     },

@@ -62,6 +62,8 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
 /** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig and Open are remarks: 421 handles the one, the other may be wanted. */
 export function isBadCondition({ type, status }: Pick<Condition, 'type' | 'status'>): boolean {
   if (type === 'OverlappingTLSConfig' || type === 'Open') return false;
+  // Unknown until a client has led a gateway to the servers: nothing is wrong.
+  if (type === 'TargetsHealthy') return status === 'False';
   const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', 'RolloutStuck'].includes(
     type,
   );

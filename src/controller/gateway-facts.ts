@@ -9,6 +9,7 @@ import type {
 } from '../translate/gateway-facts.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
+import { ReportedTargets } from './reported-targets.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 import { type ProcessSources, ProcessTracker, type TrackedProcess } from './track-processes.ts';
 
@@ -52,6 +53,7 @@ export class FactCollector {
   readonly #history: SnapshotHistory;
   readonly #clock: Clock;
   readonly #tracker: ProcessTracker;
+  readonly #targets = new ReportedTargets();
   readonly #facts = new Map<string, KnownFacts>();
 
   constructor(history: SnapshotHistory, clock: Clock) {
@@ -64,20 +66,23 @@ export class FactCollector {
     const { processes, recheckAt } = this.#tracker.track(sources);
     const names = new Set(gateways);
     for (const name of this.#facts.keys()) if (!names.has(name)) this.#facts.delete(name);
+    this.#targets.keepOnly(names);
+    const now = this.#clock.now();
+    const rechecks = [recheckAt];
     const facts = new Map<string, GatewayFacts>();
     const settled = new Set<string>();
     for (const name of names) {
       const own = processes.get(name) ?? [];
       const round = findSettledRound(own);
       if (round > 0) settled.add(name);
-      const described = this.#describe(name, own, round, deployed.get(name));
+      const connected = own.flatMap(({ process }) => process ?? []);
+      const reports = this.#targets.read(name, connected, this.#history.findSnapshot(name), now);
+      rechecks.push(reports.recheckAt);
+      const described = this.#describe(name, own, round, deployed.get(name), reports.targets);
       if (described !== undefined) facts.set(name, described);
     }
-    return {
-      facts,
-      settled,
-      recheckAfterMs: recheckAt === undefined ? undefined : Math.max(recheckAt - this.#clock.now(), 0),
-    };
+    const first = Math.min(...rechecks.map((at) => at ?? Infinity));
+    return { facts, settled, recheckAfterMs: first === Infinity ? undefined : Math.max(first - now, 0) };
   }
 
   #describe(
@@ -85,9 +90,16 @@ export class FactCollector {
     tracked: readonly TrackedProcess[],
     settledRound: number,
     deployed: DeployedGateway | undefined,
+    targets: GatewayFacts['targets'],
   ): GatewayFacts | undefined {
     if (deployed === undefined && tracked.length === 0) return undefined;
-    const inputs = [this.#history.findSnapshot(gateway), settledRound, deployed, ...tracked.flatMap(listInputs)];
+    const inputs = [
+      this.#history.findSnapshot(gateway),
+      settledRound,
+      deployed,
+      targets,
+      ...tracked.flatMap(listInputs),
+    ];
     const known = this.#facts.get(gateway);
     if (known !== undefined && isSame(known.inputs, inputs)) return known.facts;
     const processes = tracked.flatMap(({ process }) => process ?? []);
@@ -110,6 +122,7 @@ export class FactCollector {
       bindProblems: collectBindProblems(processes),
       rollout: deployed?.rollout,
       keptCertificates: collectKeptCertificates(processes),
+      ...(targets !== undefined && { targets }),
     };
     this.#facts.set(gateway, { inputs, facts });
     return facts;

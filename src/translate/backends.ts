@@ -14,6 +14,7 @@ import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
 import type { Memory } from './memory.ts';
 import type { Notice } from './notices.ts';
+import type { Placement } from './placement.ts';
 import {
   describeProxyBackend,
   type ProxyBackendProblem,
@@ -64,6 +65,7 @@ export function prepareBackends(
   index: ResourceIndex,
   secrets: Secrets,
   pools: InferencePools | undefined,
+  placement: Placement,
 ): Backends {
   const servicePorts = memory.derive((key) => findServicePort(index, ...parseServicePort(key)));
   const services = memory.derive<TranslatedBackend | undefined>((key) => {
@@ -83,7 +85,9 @@ export function prepareBackends(
   const statuses = memory.derive((name) => {
     const resolution = proxyBackends.get(name);
     const generation = index.proxyBackends.get(name)?.metadata.generation ?? 0;
-    return describeProxyBackend(generation, resolution?.problem);
+    // On a host nobody reads statuses, and what does not resolve is said once.
+    const federated = placement === 'pods' ? resolution?.federated : undefined;
+    return describeProxyBackend(generation, resolution?.problem, federated);
   });
   return {
     resolve(from, reference) {

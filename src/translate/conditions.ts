@@ -77,6 +77,8 @@ export const conditionReasons = {
       'UnsupportedProtocol',
       'InvalidCACertificateRef',
     ],
+    /** Of a federation only. */
+    TargetsHealthy: ['AllUp', 'TargetsDown', 'NotAskedYet'],
   },
   policyAncestor: {
     Accepted: ['Accepted', 'Invalid', 'Conflicted', 'TargetNotFound'],

@@ -28,6 +28,18 @@ export interface GatewayFacts {
   readonly rollout?: Rollout | undefined;
   /** Certificates that processes serve although their Secret is missing or unusable, by key of the Listener message. Absent: none. */
   readonly keptCertificates?: ReadonlyMap<string, KeptCertificates>;
+  /** Servers of federations that processes have asked, by key of the Backend message and name of the target. Absent: none. */
+  readonly targets?: ReadonlyMap<string, ReadonlyMap<string, TargetFacts>>;
+}
+
+/** One server of a federation, as the processes of a Gateway see it. */
+export interface TargetFacts {
+  /** How many processes say that it is down; 0: it is up for all that have asked it. */
+  readonly down: number;
+  /** When the first of them lost it, in milliseconds since 1970. */
+  readonly since: number;
+  /** Empty while it is up. */
+  readonly error: string;
 }
 
 /** The last good certificates of a listener. Times are milliseconds since 1970. */

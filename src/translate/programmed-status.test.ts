@@ -33,6 +33,12 @@ function createFacts({ configuration }: Translation, [gateway, choice]: readonly
       ]),
     ),
     bindProblems: new Map(choice.bindProblems.map((port) => [port, 'it is taken'])),
+    targets: new Map(
+      choice.targets.map(({ at, name, down }) => [
+        pick('backends', at),
+        new Map([[name, { down, since: 0, error: 'it is away' }]]),
+      ]),
+    ),
   };
 }
 
@@ -51,6 +57,9 @@ const choice = fc.record({
   rejections: fc.array(message, { maxLength: 2 }),
   keyProblems: fc.array(fc.record({ at: fc.nat(5), neverLoaded: fc.boolean() }), { maxLength: 2 }),
   bindProblems: fc.array(fc.constantFrom(80, 443, 7777), { maxLength: 1 }),
+  targets: fc.array(fc.record({ at: fc.nat(5), name: fc.constantFrom('a', 'b', 'tickets'), down: fc.nat(2) }), {
+    maxLength: 3,
+  }),
 });
 type Choice = typeof choice extends fc.Arbitrary<infer C> ? C : never;
 
@@ -86,6 +95,7 @@ describe('what is programmed', () => {
         }
         for (const { parents } of Object.values(statuses.httpRoutes))
           for (const { conditions } of parents) checkConditions('routeParent', conditions);
+        for (const { conditions } of Object.values(statuses.proxyBackends)) checkConditions('proxyBackend', conditions);
         for (const { ancestors } of Object.values(statuses.proxyPolicies))
           for (const { conditions } of ancestors) checkConditions('policyAncestor', conditions);
       }),

@@ -10,6 +10,7 @@ import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';
 import { describeRolloutCondition } from './rollout-condition.ts';
 import { describeClassVersion } from './supported-version.ts';
+import { describeTargetHealth } from './targets-healthy.ts';
 import type { Translation } from './translate.ts';
 
 /**
@@ -38,7 +39,7 @@ export function describeProgrammed(
       return describeRolloutCondition(described, view);
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
-    proxyBackends: statuses.proxyBackends,
+    proxyBackends: describeTargetHealth(statuses.proxyBackends, translation.configuration, facts),
     proxyPolicies: describePolicies(translation, views, isXdsEncrypted ? noKeys : listIssuing(translation)),
     inferencePools: statuses.inferencePools,
   };

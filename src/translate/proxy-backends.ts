@@ -24,6 +24,7 @@ import { proxyGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
 import { createEndpoints, resolveServicePort, type ServiceProblem, type ServiceUpstream } from './service-upstream.ts';
+import { type ConfiguredTarget, describeUnaskedTargets } from './targets-healthy.ts';
 import { convertTimeouts } from './timeouts.ts';
 
 /** A problem of a ProxyBackend. */
@@ -39,9 +40,13 @@ export interface TranslatedBackend {
 }
 
 /** A ProxyBackend that can be used, perhaps with a problem of some targets; or what is wrong with it. */
-export type ProxyBackendResolution =
+export type ProxyBackendResolution = {
+  /** Undefined: it is no federation. */
+  readonly federated: readonly ConfiguredTarget[] | undefined;
+} & (
   | ({ readonly found: true; readonly problem: ProxyBackendProblem | undefined } & TranslatedBackend)
-  | { readonly found: false; readonly problem: ProxyBackendProblem };
+  | { readonly found: false; readonly problem: ProxyBackendProblem }
+);
 
 /** Translates a ProxyBackend. In a federation, a target whose references cannot be resolved closes only itself, unless none is left. */
 export function translateProxyBackend(
@@ -69,13 +74,16 @@ export function translateProxyBackend(
     }
   }
   const problem = joinProblems(problems);
-  if (problem !== undefined && problems.length === members.length) return { found: false, problem };
+  const federated = isFederation(spec.mcp)
+    ? members.map((member) => ({ name: member.target.name, problem: member.problem }))
+    : undefined;
+  if (problem !== undefined && problems.length === members.length) return { found: false, problem, federated };
   const routing = spec.mcp.sessionRouting === 'Stateless' ? SessionRouting.STATELESS : SessionRouting.STATEFUL;
-  const kind: MessageInitShape<typeof BackendSchema>['kind'] = isFederation(spec.mcp)
+  const kind: MessageInitShape<typeof BackendSchema>['kind'] = federated
     ? { case: 'federation', value: createFederation(resource, members, routing) }
     : { case: 'mcp', value: { targets: members.map(({ server }) => server), sessionRouting: routing } };
   const message = create(BackendSchema, { key: formatProxyBackendKey(namespace, name), kind });
-  return { found: true, problem, message, secrets };
+  return { found: true, problem, message, secrets, federated };
 }
 
 /** A condition has one reason: that of the first. */
@@ -168,8 +176,12 @@ function formatHostHeader(host: string, port: number, isSecure: boolean): string
   return port === (isSecure ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-/** The status of a ProxyBackend with this problem. */
-export function describeProxyBackend(generation: number, problem: ProxyBackendProblem | undefined): ProxyBackendStatus {
+/** The status of a ProxyBackend with this problem, before gateways have asked its servers. `federated`: the targets of a federation. */
+export function describeProxyBackend(
+  generation: number,
+  problem: ProxyBackendProblem | undefined,
+  federated: readonly ConfiguredTarget[] | undefined,
+): ProxyBackendStatus {
   const accepted = createCondition(
     'proxyBackend',
     'Accepted',
@@ -178,19 +190,19 @@ export function describeProxyBackend(generation: number, problem: ProxyBackendPr
     'The ProxyBackend is valid.',
     generation,
   );
-  if (problem === undefined) {
-    const message = 'All references are resolved.';
-    return {
-      conditions: [
-        accepted,
-        createCondition('proxyBackend', 'ResolvedRefs', 'True', 'ResolvedRefs', message, generation),
-      ],
-    };
-  }
-  const { reason, message } = problem;
-  return {
-    conditions: [accepted, createCondition('proxyBackend', 'ResolvedRefs', 'False', reason, message, generation)],
-  };
+  const resolved =
+    problem === undefined
+      ? createCondition(
+          'proxyBackend',
+          'ResolvedRefs',
+          'True',
+          'ResolvedRefs',
+          'All references are resolved.',
+          generation,
+        )
+      : createCondition('proxyBackend', 'ResolvedRefs', 'False', problem.reason, problem.message, generation);
+  const healthy = federated === undefined ? [] : [describeUnaskedTargets(federated, generation)];
+  return { conditions: [accepted, resolved, ...healthy] };
 }
 
 function refuse<R extends ProxyBackendProblem['reason']>(

@@ -8,7 +8,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
 import { allPolicyKinds, findPolicyKind } from '../ir/policy-kinds.ts';
 import { conditionReasons, createCondition, type Condition } from './conditions.ts';
-import type { GatewayFacts, KeptCertificates, KeysProblem } from './gateway-facts.ts';
+import type { GatewayFacts, KeptCertificates, KeysProblem, TargetFacts } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
 import { supportedFeatures } from './supported-features.ts';
 import { collectResources } from './testdata/collect-resources.ts';
@@ -51,17 +51,19 @@ interface FactsDocument {
 }
 
 type WrittenFacts = Partial<
-  Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'keptCertificates' | 'isSettled' | 'listBehind'>
+  Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'keptCertificates' | 'targets' | 'isSettled' | 'listBehind'>
 > & {
   readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
   readonly bindProblems?: Readonly<Record<string, string>>;
   readonly keptCertificates?: Readonly<Record<string, KeptCertificates>>;
+  /** By backend and name. */
+  readonly targets?: Readonly<Record<string, Readonly<Record<string, TargetFacts>>>>;
   /** List and key of messages that not every process has answered for. */
   readonly unsettled?: readonly string[];
 };
 
 function readFacts(written: WrittenFacts): GatewayFacts {
-  const { unsettled = [], keyProblems = {}, bindProblems = {}, keptCertificates = {}, ...rest } = written;
+  const { unsettled = [], keyProblems = {}, bindProblems = {}, keptCertificates = {}, targets = {}, ...rest } = written;
   return {
     addresses: [],
     deployProblem: undefined,
@@ -74,6 +76,7 @@ function readFacts(written: WrittenFacts): GatewayFacts {
     listBehind: () => rest.behind ?? [],
     keyProblems: new Map(Object.entries(keyProblems)),
     keptCertificates: new Map(Object.entries(keptCertificates)),
+    targets: new Map(Object.entries(targets).map(([backend, own]) => [backend, new Map(Object.entries(own))])),
     bindProblems: new Map(Object.entries(bindProblems).map(([port, reason]) => [Number(port), reason])),
   };
 }

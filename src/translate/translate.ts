@@ -86,7 +86,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
   const secrets = prepareSecrets(memory, index);
   const listeners = prepareListeners(memory, gateways, secrets, placement);
   const pools = inference?.prepareInferencePools(memory, index, secrets);
-  const backends = prepareBackends(memory, index, secrets, pools);
+  const backends = prepareBackends(memory, index, secrets, pools, placement);
   const attachPoints = prepareAttachPoints(memory, gateways, listeners);
   const routes = prepareRoutes(memory, index, attachPoints, backends, controllerName);
 

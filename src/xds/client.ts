@@ -11,7 +11,13 @@ import type { Log } from '../base/log.ts';
 import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
-import { type BindProblem, GatewayReportSchema, type KeptCertificate, type KeyProblem } from '../ir/gen/report_pb.ts';
+import {
+  type BindProblem,
+  GatewayReportSchema,
+  type KeptCertificate,
+  type KeyProblem,
+  type TargetHealth,
+} from '../ir/gen/report_pb.ts';
 import { formatAnswer } from './client-answer.ts';
 import { Backoff, type BackoffTimes, type ConnectionEnd, defaultBackoffTimes } from './client-backoff.ts';
 import {
@@ -101,6 +107,7 @@ export interface GatewayHealthReport {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
   readonly keptCertificates?: readonly KeptCertificate[];
+  readonly targets?: readonly TargetHealth[];
 }
 
 export interface XdsClient {
@@ -392,7 +399,7 @@ class DiscoveryClient {
 
   #sendReport(): void {
     const { nodeId, gateway } = this.#options;
-    const { keyProblems, bindProblems, keptCertificates = [] } = this.#report!;
+    const { keyProblems, bindProblems, keptCertificates = [], targets = [] } = this.#report!;
     this.#connection?.report(
       create(GatewayReportSchema, {
         nodeId,
@@ -400,6 +407,7 @@ class DiscoveryClient {
         keyProblems: [...keyProblems],
         bindProblems: [...bindProblems],
         keptCertificates: [...keptCertificates],
+        targets: [...targets],
       }),
     );
   }

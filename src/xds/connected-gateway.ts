@@ -1,5 +1,5 @@
 // A gateway process that is connected to this replica or to another.
-import type { BindProblem, KeptCertificate, KeyProblem } from '../ir/gen/report_pb.ts';
+import type { BindProblem, KeptCertificate, KeyProblem, TargetHealth } from '../ir/gen/report_pb.ts';
 
 /** A resource that a gateway rejected, with the gateway's reason. */
 export interface ResourceRejection {
@@ -23,6 +23,11 @@ export interface ConnectedGateway {
   readonly bindProblems: readonly BindProblem[];
   /** Certificates that it serves although their Secret is missing or unusable. Absent: none. */
   readonly keptCertificates?: readonly KeptCertificate[];
+  /** Servers of federations that it has asked. Absent: none. */
+  readonly targets?: readonly TargetHealth[];
   /** Of the gateway program. */
   readonly version: string;
 }
+
+/** Servers of federations in one report; more are not read. */
+export const maxReportedTargets = 2_000;

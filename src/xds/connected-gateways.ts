@@ -1,6 +1,6 @@
 // The gateway processes that are connected to this replica, from their discovery streams and their reports.
 import type { ReadonlyWatchable } from '../base/watchable.ts';
-import type { BindProblem, KeptCertificate, KeyProblem } from '../ir/gen/report_pb.ts';
+import type { BindProblem, KeptCertificate, KeyProblem, TargetHealth } from '../ir/gen/report_pb.ts';
 import { CoalescedList } from './coalesced-list.ts';
 import type { ConnectedGateway, ResourceRejection } from './connected-gateway.ts';
 import type { NodeIdentity } from './node-identity.ts';
@@ -16,6 +16,7 @@ interface ReportState {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
   readonly keptCertificates?: readonly KeptCertificate[];
+  readonly targets?: readonly TargetHealth[];
 }
 
 /** A stream that changes what is known of a gateway, as long as it is open. */

@@ -14,7 +14,8 @@ export function createRelayMessage(
 type RelayedGatewayInit = NonNullable<MessageInitShape<typeof RelayedGatewaysSchema>['gateways']>[number];
 
 function toMessage(connected: ConnectedGateway): RelayedGatewayInit {
-  const { nodeId, gateway, settled, version, rejections, keyProblems, bindProblems, keptCertificates = [] } = connected;
+  const { nodeId, gateway, settled, version, rejections, keyProblems, bindProblems } = connected;
+  const { keptCertificates = [], targets = [] } = connected;
   return {
     nodeId,
     gateway,
@@ -27,6 +28,7 @@ function toMessage(connected: ConnectedGateway): RelayedGatewayInit {
       keyProblems: [...keyProblems],
       bindProblems: [...bindProblems],
       keptCertificates: [...keptCertificates],
+      targets: [...targets],
     },
   };
 }
@@ -48,5 +50,6 @@ export function readRelayedGateway(message: RelayedGateway): ConnectedGateway {
     keyProblems: report?.keyProblems ?? [],
     bindProblems: report?.bindProblems ?? [],
     ...(report !== undefined && report.keptCertificates.length > 0 && { keptCertificates: report.keptCertificates }),
+    ...(report !== undefined && report.targets.length > 0 && { targets: report.targets }),
   };
 }

@@ -65,7 +65,7 @@ before(async () => {
     createRules('"support" in jwt.groups', 'mcp.tool.name == "wiki_find"'),
     createRoute('tools', { path: '/mcp', to: toProxyBackend('tools') }),
   ]);
-  await waitUntilWell(cluster, [{ kind: 'Gateway', name: 'web' }, backend, rules]);
+  await waitUntilWell(cluster, [{ kind: 'Gateway', name: 'web' }, rules]);
   url = `http://${await waitUntilReachable(cluster, 'web')}/mcp`;
 });
 after(async () => {
@@ -109,6 +109,18 @@ async function connect(t: { after(run: () => Promise<void>): void }, token = ann
 
 const isComplete = async (client: SdkClient): Promise<boolean> => (await client.listMissing()).length === 0;
 
+test('servers that no client has led a gateway to are neither up nor down', async () => {
+  for (const type of ['Accepted', 'ResolvedRefs'])
+    // eslint-disable-next-line no-await-in-loop
+    await waitForCondition(cluster, backend, { type, status: 'True' });
+  const { message } = await waitForCondition(cluster, backend, {
+    type: 'TargetsHealthy',
+    status: 'Unknown',
+    reason: 'NotAskedYet',
+  });
+  assert.match(message, /^Not asked yet: tickets, wiki\./);
+});
+
 for (const library of [sdkV1, sdkV2, sdkV2Stateless]) {
   test(`${library.name} sees the tools of both servers under their prefixes, and calls both`, async (t) => {
     const client = await connect(t, ann, library);
@@ -119,6 +131,12 @@ for (const library of [sdkV1, sdkV2, sdkV2Stateless]) {
     assert.equal(await client.callTool('wiki_find', { word: 'x' }), 'wiki find {"word":"x"}');
   });
 }
+
+test('the status says that both are up', async () => {
+  await waitUntilWell(cluster, [backend]);
+  const { message } = await waitForCondition(cluster, backend, { type: 'TargetsHealthy', status: 'True' });
+  assert.equal(message, 'All 2 servers are up.');
+});
 
 test('who has no token gets in nowhere, and who is in no group sees one tool', async (t) => {
   await assert.rejects(sdkV1.connect({ url }), /401|unauthorized/i);
@@ -150,6 +168,8 @@ test('a target whose Service does not exist: the status names it, the others are
   });
   assert.equal(condition.message, `target crm: Service ${namespace}/crm does not exist`);
   await waitForCondition(cluster, backend, { type: 'Accepted', status: 'True' });
+  const health = await waitForCondition(cluster, backend, { type: 'TargetsHealthy', status: 'False' });
+  assert.equal(health.message, `1 of 3 servers is down: ${condition.message.replace('target ', '')}`);
   await cluster.waitFor(() => client.toolChanges > told, { what: 'the stream tells of another target' });
   assert.deepEqual(await client.listMissing(), ['crm']);
   assert.deepEqual(await client.listTools(), [...ofTickets, ...ofWiki]);
@@ -158,8 +178,9 @@ test('a target whose Service does not exist: the status names it, the others are
   await assert.rejects(client.callTool('crm_ticket_list', {}), /"crm"/);
 
   await cluster.apply(createServer('crm', 'crm-server'));
-  await waitUntilWell(cluster, [backend]);
+  await waitForCondition(cluster, backend, { type: 'ResolvedRefs', status: 'True' });
   await cluster.waitFor(() => isComplete(client), { what: 'crm is served', timeoutMs: 120_000 });
+  await waitUntilWell(cluster, [backend]);
   assert.deepEqual(await client.listTools(), [
     ...ofTickets,
     ...ofWiki,
@@ -201,7 +222,8 @@ test('what it cannot express is refused in the status, with its field, and heals
   await waitForCondition(cluster, { kind: 'HTTPRoute', name: 'wrong' }, { type: 'ResolvedRefs', status: 'False' });
 
   await cluster.apply(createFederation([tickets, atWiki()], 'wrong'));
-  await waitUntilWell(cluster, [wrong, { kind: 'HTTPRoute', name: 'wrong' }]);
+  await waitForCondition(cluster, wrong, { type: 'Accepted', status: 'True' });
+  await waitUntilWell(cluster, [{ kind: 'HTTPRoute', name: 'wrong' }]);
 });
 
 test('a pod crashes and does not come up: the other server is served, lists name the missing one, and it is back when its pod is', async (t) => {
@@ -225,6 +247,12 @@ test('a pod crashes and does not come up: the other server is served, lists name
     // eslint-disable-next-line no-await-in-loop
     await assert.rejects(each.callTool('tix_ticket_list', {}), /"tickets"/);
   }
+  const down = await waitForCondition(cluster, backend, {
+    type: 'TargetsHealthy',
+    status: 'False',
+    reason: 'TargetsDown',
+  });
+  assert.match(down.message, /^1 of 2 servers is down: tickets \(since /);
   await cluster.waitFor(() => client.toolChanges > told, { what: 'the stream tells that it is missing' });
   told = client.toolChanges;
 
@@ -247,4 +275,5 @@ test('a pod crashes and does not come up: the other server is served, lists name
     // eslint-disable-next-line no-await-in-loop
     await each.callTool('tix_ticket_list', {});
   }
+  await waitUntilWell(cluster, [backend]);
 });

@@ -125,6 +125,7 @@ describe('real servers', () => {
     const { findings, tools, ...rest } = servers![0]!;
     assert.deepEqual(rest, {
       backend: 'ProxyBackend default/mcp',
+      target: null,
       url: server.url,
       ok: true,
       server: { name: 'sample', version: '1.0.0' },

@@ -23,6 +23,10 @@ import { waitFor, waitForValue } from '../kit/wait-for.ts';
 const options = { timeout: 180_000 };
 const snapshot = makeSnapshot({ secrets: { s: '1' } });
 
+const targets = [
+  { backend: 'ProxyBackend/n/all', target: 'a', down: true, since: 1, error: 'it is away' },
+] as unknown as GatewayReport['targets'];
+
 /** Opens a report stream. */
 function openReport(t: TestContext, port: number) {
   const reports = new MessageQueue<GatewayReport>();
@@ -164,8 +168,9 @@ test('a replica relays its gateways to the leader, and everything that changes',
   assert.deepEqual(relayed, follower.server.connected.get());
   assert.deepEqual(leader.server.connected.get(), []);
   assert.deepEqual(asked, [{ nodeId: 'controller-1', gateway: '', token: 'token-1', peerAddress: '127.0.0.1' }]);
-  openReport(t, follower.server.port).send({ bindProblems });
-  await waitForValue(leader.server.relayed, (list) => list[0]?.bindProblems.length === 1);
+  openReport(t, follower.server.port).send({ bindProblems, targets });
+  const [told] = await waitForValue(leader.server.relayed, (list) => list[0]?.bindProblems.length === 1);
+  assert.deepEqual([told!.targets?.length, told!.targets?.[0]?.error], [1, 'it is away']);
   peer.drop();
   await waitForValue(leader.server.relayed, (list) => list.length === 0);
   new TestGateway(t, follower.server.port).subscribeAll();

@@ -67,6 +67,16 @@ export async function exposeRunningSystem(context: TestContext): Promise<Exposed
   };
   const statuses = await Promise.all(['/open', '/events', '/nowhere', '/members', '/broken', '/dead'].map(ask));
   if (statuses.join() !== '200,200,404,401,500,502') throw new Error(`the answers were ${statuses.join()}`);
+  await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    }),
+  }).then((answer) => answer.text());
   const exposeGateway = async (): Promise<string> =>
     (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
   await waitFor('an endpoint is ejected, and another one tried', async () => {
@@ -117,6 +127,7 @@ function describeResources(port: number, upstreamPort: number, deadPort: number)
     describeRoute('broken', '/broken', 'live'),
     describeRoute('dead', '/dead', 'dead'),
     describeRoute('both', '/both', 'both'),
+    ...describeFederation(upstreamPort, deadPort),
     describePolicy('members', createIssuer(issuer).jwks),
     describePolicy('broken', unusableKeys),
   ];
@@ -130,6 +141,29 @@ function describeRoute(name: string, path: string, service: string): object {
     metadata: { namespace, name },
     spec: { parentRefs: [{ name: 'g' }], rules: [rule] },
   };
+}
+
+/** One server that answers, though not as MCP does, and one that is down. */
+function describeFederation(upstreamPort: number, deadPort: number): object[] {
+  const targets = Object.entries({ odd: upstreamPort, dead: deadPort }).map(([name, port]) => ({
+    name,
+    static: { host: '127.0.0.1', port },
+  }));
+  const backendRefs = [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'all' }];
+  return [
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { namespace, name: 'all' },
+      spec: { mcp: { targets } },
+    },
+    {
+      apiVersion: `${gatewayApi}/v1`,
+      kind: 'HTTPRoute',
+      metadata: { namespace, name: 'all' },
+      spec: { parentRefs: [{ name: 'g' }], rules: [{ matches: [{ path: { value: '/mcp' } }], backendRefs }] },
+    },
+  ];
 }
 
 function describeService(name: string, ports: readonly number[]): object[] {

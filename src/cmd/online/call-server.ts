@@ -2,14 +2,14 @@
 // never redirected.
 import type { IncomingMessage } from 'node:http';
 import { createLocalGuard } from '../../base/local-guard.ts';
-import type { BackendConfig } from '../../gateway/config/runtime-config.ts';
+import type { ServerConfig } from '../../gateway/config/server-config.ts';
 import { createConnector } from '../../gateway/forward/upstream/endpoint-connector.ts';
 import { describeConnectFailure, describeError } from '../../gateway/forward/upstream/upstream-error.ts';
 import { gatewayFlags } from '../gateway-flags.ts';
 import { sendHttp1, sendHttp2 } from './send-request.ts';
 
 /** One of the addresses of a backend. */
-export type Endpoint = BackendConfig['endpoints'][number];
+export type Endpoint = ServerConfig['endpoints'][number];
 
 /** A request to the server. */
 export interface ServerRequest {
@@ -36,7 +36,7 @@ export type ServerAnswer =
 
 /** A server, and how long it may take. */
 export interface ServerAddress {
-  readonly backend: BackendConfig;
+  readonly backend: ServerConfig;
   readonly endpoint: Endpoint;
   readonly timeoutMs: number;
 }

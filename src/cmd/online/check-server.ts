@@ -1,8 +1,9 @@
 // Asks one MCP server whether it is one: reachable, at the right path, with which name, version and tools. What is wrong comes with what to change.
 import type { BackendConfig } from '../../gateway/config/runtime-config.ts';
+import type { ServerConfig } from '../../gateway/config/server-config.ts';
 import { formatBackendName } from '../../gateway/request/backend-name.ts';
 import type { Endpoint, ServerAddress, ServerAnswer } from './call-server.ts';
-import { type Conversation, type Hello, talkSse, talkStreamable } from './mcp-conversation.ts';
+import { type Conversation, type Hello, type ListedItems, type ListScope, talkSse, talkStreamable } from './mcp-conversation.ts'; // prettier-ignore
 import { Findings, type ServerReport } from './online-report.ts';
 
 /** What the rest of the configuration says about tokens. */
@@ -27,51 +28,90 @@ const likelyPlaces: readonly (readonly [transport: Transport, path: string])[] =
   ['sse', '/sse'],
 ];
 
-/** Looks at every address of a backend. Never throws on what a server answers. None for backends that are no MCP servers. */
-export function checkServers(backend: BackendConfig, options: CheckServerOptions): Promise<ServerReport[]> {
-  if (backend.mcp === undefined) return Promise.resolve([]);
-  return Promise.all(backend.endpoints.slice(0, maxEndpoints).map((each) => checkServer(backend, each, options)));
+/** Looks at every address of a backend. Never throws on what a server answers. None for backends that are no MCP servers, or several. */
+export async function checkServers(backend: BackendConfig, options: CheckServerOptions): Promise<ServerReport[]> {
+  if (backend.mcp === undefined) return [];
+  const asked = await askServers(backend, 'tools', options);
+  return asked.map((each) => buildReport(backend.key, null, each));
 }
 
-async function checkServer(
-  backend: BackendConfig,
-  endpoint: Endpoint,
-  { forwardsTokens, timeoutMs = defaultTimeoutMs }: CheckServerOptions,
-): Promise<ServerReport> {
-  const findings = new Findings();
-  const { path, transport } = backend.mcp!;
-  const address: ServerAddress = { backend, endpoint, timeoutMs };
-  let hello: Hello | undefined;
-  const talked = await talk(address, transport, path);
-  if (talked.ok) {
-    hello = talked.hello;
-    reportHello(findings, hello);
-  } else await reportFailure(findings, address, talked, forwardsTokens);
+/** What one address of a server said. */
+export interface AskedServer {
+  readonly url: string;
+  readonly findings: Findings;
+  /** Undefined: it did not come to that. */
+  readonly hello: Hello | undefined;
+}
+
+/** Asks every address of a server. */
+export function askServers(
+  server: ServerConfig,
+  scope: ListScope,
+  options: CheckServerOptions,
+): Promise<readonly AskedServer[]> {
+  return Promise.all(server.endpoints.slice(0, maxEndpoints).map((each) => askServer(server, each, scope, options)));
+}
+
+/** The report, once all findings are there. */
+export function buildReport(
+  key: string,
+  target: string | null,
+  { url, findings: { list }, hello }: AskedServer,
+): ServerReport {
+  const tools = hello?.lists.find(({ kind }) => kind === 'tools');
   return {
-    backend: formatBackendName(backend.key),
-    url: formatUrl(address, path),
-    ok: findings.list.every(({ mark }) => mark !== 'bad'),
-    findings: findings.list,
+    backend: formatBackendName(key),
+    target,
+    url,
+    ok: list.every(({ mark }) => mark !== 'bad'),
+    findings: list,
     server: hello === undefined || hello.name === '' ? null : { name: hello.name, version: hello.version },
     protocolVersion: hello === undefined || hello.protocolVersion === '' ? null : hello.protocolVersion,
-    tools: hello?.tools ?? null,
+    tools: tools === undefined || tools.problem !== undefined ? null : tools.count,
   };
 }
 
-function talk(address: ServerAddress, transport: Transport, path: string): Promise<Conversation> {
-  return transport === 'sse' ? talkSse(address, path) : talkStreamable(address, path);
+async function askServer(
+  backend: ServerConfig,
+  endpoint: Endpoint,
+  scope: ListScope,
+  { forwardsTokens, timeoutMs = defaultTimeoutMs }: CheckServerOptions,
+): Promise<AskedServer> {
+  const findings = new Findings();
+  const { path, transport } = backend.mcp!;
+  const address: ServerAddress = { backend, endpoint, timeoutMs };
+  const talked = await talk(address, transport, path, scope);
+  if (talked.ok) reportHello(findings, talked.hello);
+  else await reportFailure(findings, address, talked, forwardsTokens);
+  return { url: formatUrl(address, path), findings, hello: talked.ok ? talked.hello : undefined };
 }
 
-function reportHello(findings: Findings, { name, version, protocolVersion, tools, toolsProblem }: Hello): void {
+function talk(address: ServerAddress, transport: Transport, path: string, scope: ListScope): Promise<Conversation> {
+  return transport === 'sse' ? talkSse(address, path, scope) : talkStreamable(address, path, scope);
+}
+
+function reportHello(findings: Findings, { name, version, protocolVersion, lists }: Hello): void {
   const who = [name, version].filter((part) => part !== '').join(' ');
   findings.good(
     'server',
     `${who === '' ? 'it gives no name' : who}, MCP ${protocolVersion || 'of an unknown version'}`,
   );
-  if (toolsProblem !== undefined)
-    findings.bad('tools', `tools/list failed: ${toolsProblem}`, 'The log of the MCP server may say more.');
-  else if (tools === undefined) findings.remark('tools', 'it offers none');
-  else findings.good('tools', tools === 1 ? '1 tool' : `${tools} tools`);
+  if (!lists.some(({ kind }) => kind === 'tools')) findings.remark('tools', 'it offers none');
+  for (const list of lists) reportList(findings, list);
+}
+
+const listWords: Readonly<Record<ListedItems['kind'], string>> = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  resourceTemplates: 'resource template',
+};
+
+function reportList(findings: Findings, { kind, method, count, isCut, problem }: ListedItems): void {
+  const check = kind === 'resourceTemplates' ? 'templates' : kind;
+  if (problem !== undefined)
+    findings.bad(check, `${method} failed: ${problem}`, 'The log of the MCP server may say more.');
+  else findings.good(check, `${isCut ? 'more than ' : ''}${count} ${listWords[kind]}${count === 1 ? '' : 's'}`);
 }
 
 type Failed = Extract<Conversation, { readonly ok: false }>;
@@ -127,7 +167,7 @@ async function advise(
     ...likelyPlaces.filter(([each, place]) => each !== transport || place !== path),
   ];
   for (const [each, place] of own) {
-    const talked = await talk(address, each, place);
+    const talked = await talk(address, each, place, 'tools');
     const asksForCredentials = !talked.ok && talked.answer.ok && talked.answer.status === 401;
     if (!talked.ok && !asksForCredentials) continue;
     const setting = `path: ${place}${each === transport ? '' : `, protocol: ${each === 'sse' ? 'SSE' : 'StreamableHTTP'}`}`;

@@ -1,4 +1,4 @@
-// What `check --online` says to an MCP server: hello, the number of its tools, and goodbye. It calls no tool. Transports: Streamable HTTP, and the older HTTP+SSE.
+// What `check --online` says to an MCP server: hello, what it lists, and goodbye. It calls no tool. Transports: Streamable HTTP, and the older HTTP+SSE.
 import { isJsonObject, readJsonObject, type JsonObject } from '../../base/json-object.ts';
 import { callServer, openStream, readHost, type ServerAddress, type ServerAnswer } from './call-server.ts';
 
@@ -7,9 +7,31 @@ export interface Hello {
   readonly name: string;
   readonly version: string;
   readonly protocolVersion: string;
-  /** Undefined: it has none, or could not list them; `toolsProblem` says which. */
-  readonly tools: number | undefined;
-  readonly toolsProblem: string | undefined;
+  /** Those that it offers, of those that were asked for. */
+  readonly lists: readonly ListedItems[];
+}
+
+/** What was asked for: `tools`, or everything that there are lists of. */
+export type ListScope = 'tools' | 'all';
+
+const listed = [
+  { kind: 'tools', capability: 'tools', method: 'tools/list', name: 'name' },
+  { kind: 'prompts', capability: 'prompts', method: 'prompts/list', name: 'name' },
+  { kind: 'resources', capability: 'resources', method: 'resources/list', name: 'uri' },
+  { kind: 'resourceTemplates', capability: 'resources', method: 'resources/templates/list', name: 'uriTemplate' },
+] as const;
+
+/** One list of a server. */
+export interface ListedItems {
+  readonly kind: (typeof listed)[number]['kind'];
+  readonly method: string;
+  readonly count: number;
+  /** Names, URIs or templates. */
+  readonly names: readonly string[];
+  /** There are more pages. */
+  readonly isCut: boolean;
+  /** Why it could not be read. */
+  readonly problem: string | undefined;
 }
 
 /** A conversation that came to its end, or the answer that ended it. */
@@ -23,6 +45,8 @@ const versions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
 const modernVersion = '2026-07-28';
 const clientInfo = { name: 'mcp-gatehouse check', version: '1' };
 const maxPages = 20;
+/** All lists together. */
+const listsMs = 30_000;
 
 type RpcAnswer =
   | { readonly ok: true; readonly result: JsonObject; readonly answer: ServerAnswer }
@@ -31,7 +55,7 @@ type RpcAnswer =
 type Ask = (method: string, params: JsonObject) => Promise<RpcAnswer>;
 
 /** Talks Streamable HTTP at a path. */
-export async function talkStreamable(address: ServerAddress, path: string): Promise<Conversation> {
+export async function talkStreamable(address: ServerAddress, path: string, scope: ListScope): Promise<Conversation> {
   let headers: Record<string, string> = {};
   const send = (message: JsonObject, more: Record<string, string> = {}): Promise<ServerAnswer> =>
     callServer(address, {
@@ -63,13 +87,13 @@ export async function talkStreamable(address: ServerAddress, path: string): Prom
     };
     try {
       await send({ method: 'notifications/initialized' });
-      return { ok: true, hello: await describe(result, protocolVersion, ask) };
+      return { ok: true, hello: await describe(result, protocolVersion, ask, scope) };
     } finally {
       if (typeof session === 'string') await callServer(address, { method: 'DELETE', path, headers });
     }
   }
   if (asked?.isRpcError === true || (asked?.answer.ok === true && asked.answer.status === 400)) {
-    const modern = await talkModern(send);
+    const modern = await talkModern(send, scope);
     if (modern !== undefined) return modern;
   }
   return { ok: false, answer: asked!.answer, problem: asked!.problem };
@@ -78,6 +102,7 @@ export async function talkStreamable(address: ServerAddress, path: string): Prom
 /** Asks a server that knows no `initialize`. Undefined: it is no such server. */
 async function talkModern(
   send: (message: JsonObject, headers: Record<string, string>) => Promise<ServerAnswer>,
+  scope: ListScope,
 ): Promise<Conversation | undefined> {
   const meta = {
     'io.modelcontextprotocol/protocolVersion': modernVersion,
@@ -92,11 +117,11 @@ async function talkModern(
       ),
     );
   const found = await ask('server/discover', {});
-  return found.ok ? { ok: true, hello: await describe(found.result, modernVersion, ask) } : undefined;
+  return found.ok ? { ok: true, hello: await describe(found.result, modernVersion, ask, scope) } : undefined;
 }
 
 /** Talks the older HTTP+SSE at a path: the answers come on the stream that a GET opens. */
-export async function talkSse(address: ServerAddress, path: string): Promise<Conversation> {
+export async function talkSse(address: ServerAddress, path: string, scope: ListScope): Promise<Conversation> {
   const opened = await openStream(address, path);
   if ('answer' in opened) return { ok: false, answer: opened.answer, problem: 'the answer is no event stream' };
   const { stream } = opened;
@@ -132,30 +157,49 @@ export async function talkSse(address: ServerAddress, path: string): Promise<Con
     const asked = await ask('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo });
     if (!asked.ok) return { ok: false, answer: asked.answer, problem: asked.problem };
     await send({ method: 'notifications/initialized' });
-    return { ok: true, hello: await describe(asked.result, readText(asked.result['protocolVersion']), ask) };
+    return { ok: true, hello: await describe(asked.result, readText(asked.result['protocolVersion']), ask, scope) };
   } finally {
     // The session ends with its stream.
     stream.close();
   }
 }
 
-async function describe(result: JsonObject, protocolVersion: string, ask: Ask): Promise<Hello> {
+async function describe(result: JsonObject, protocolVersion: string, ask: Ask, scope: ListScope): Promise<Hello> {
   const { serverInfo: info, capabilities } = result;
   const { name, version } = isJsonObject(info) ? info : {};
-  const base = { name: readText(name), version: readText(version), protocolVersion };
-  if (!isJsonObject(capabilities) || capabilities['tools'] === undefined)
-    return { ...base, tools: undefined, toolsProblem: undefined };
+  const until = performance.now() + listsMs;
+  const lists: ListedItems[] = [];
+  for (const each of listed) {
+    const isOffered = isJsonObject(capabilities) && capabilities[each.capability] !== undefined;
+    if (isOffered && (scope === 'all' || each.kind === scope)) lists.push(await readList(each, ask, until));
+  }
+  return { name: readText(name), version: readText(version), protocolVersion, lists };
+}
+
+async function readList(
+  { kind, method, name }: (typeof listed)[number],
+  ask: Ask,
+  until: number,
+): Promise<ListedItems> {
   let count = 0;
+  const names: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < maxPages; page += 1) {
-    const listed = await ask('tools/list', cursor === undefined ? {} : { cursor });
-    if (!listed.ok) return { ...base, tools: undefined, toolsProblem: listed.problem };
-    const { tools, nextCursor } = listed.result;
-    count += Array.isArray(tools) ? tools.length : 0;
+    const base = { kind, method, count, names, isCut: false };
+    if (performance.now() > until) return { ...base, problem: `its lists take longer than ${listsMs / 1_000} s` };
+    const answer = await ask(method, cursor === undefined ? {} : { cursor });
+    if (!answer.ok) return { ...base, problem: answer.problem };
+    const { [kind]: items, nextCursor } = answer.result;
+    if (!Array.isArray(items)) return { ...base, problem: `the answer has no ${kind}` };
+    count += items.length;
+    for (const item of items as unknown[]) {
+      const own = isJsonObject(item) ? item[name] : undefined;
+      if (typeof own === 'string') names.push(own);
+    }
     cursor = typeof nextCursor === 'string' ? nextCursor : undefined;
     if (cursor === undefined) break;
   }
-  return { ...base, tools: count, toolsProblem: undefined };
+  return { kind, method, count, names, isCut: cursor !== undefined, problem: undefined };
 }
 
 /** A refusal that an older version may not meet. */

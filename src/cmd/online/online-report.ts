@@ -39,6 +39,8 @@ export interface OnlineReport {
 export interface ServerReport {
   /** As in a route: "ProxyBackend default/tickets". */
   readonly backend: string;
+  /** Its name in a federation; null elsewhere. */
+  readonly target: string | null;
   readonly url: string;
   /** Nothing has a cross. */
   readonly ok: boolean;

@@ -109,6 +109,8 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     BackendNotFound: 'Create the Service that the target names, or correct its name, namespace and port.',
     UnsupportedProtocol: 'Correct appProtocol of the port of the Service, or remove tls from the target.',
     InvalidCACertificateRef: mendCertificateAuthority,
+    TargetsDown:
+      'See whether the servers that the message names run, and whether the pods of the Gateway reach them; a NetworkPolicy may be in between. The gateways try again by themselves. The other servers are served meanwhile, but for lists where failureMode is FailClosed.',
   },
   policyAncestor: {
     Invalid: `${mendResource} Until then what it targets is answered with 500.`,

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file report.proto.
  */
 export const file_report: GenFile = /*@__PURE__*/
-  fileDesc("CgxyZXBvcnQucHJvdG8SHmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMSJLCgpSZWplY3Rpb25zEj0KCnJlamVjdGlvbnMYASADKAsyKS5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVqZWN0aW9uIkwKCVJlamVjdGlvbhIQCgh0eXBlX3VybBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGcmVhc29uGAQgASgJIoQCCg1HYXRld2F5UmVwb3J0Eg8KB25vZGVfaWQYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRJACgxrZXlfcHJvYmxlbXMYAyADKAsyKi5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuS2V5UHJvYmxlbRJCCg1iaW5kX3Byb2JsZW1zGAQgAygLMisuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkJpbmRQcm9ibGVtEksKEWtlcHRfY2VydGlmaWNhdGVzGNwBIAMoCzIvLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5LZXB0Q2VydGlmaWNhdGUiVgoPS2VwdENlcnRpZmljYXRlEhAKCGxpc3RlbmVyGAEgASgJEg4KBnNlY3JldBgCIAEoCRINCgVzaW5jZRgDIAEoDRISCgpleHBpcmVzX2F0GAQgASgNIlIKCktleVByb2JsZW0SDgoGcG9saWN5GAEgASgJEg4KBmlzc3VlchgCIAEoCRIOCgZyZWFzb24YAyABKAkSFAoMbmV2ZXJfbG9hZGVkGAQgASgIIisKC0JpbmRQcm9ibGVtEgwKBHBvcnQYASABKA0SDgoGcmVhc29uGAIgASgJIg4KDFJlcG9ydEFuc3dlciJkCg9SZWxheWVkR2F0ZXdheXMSDwoHcmVwbGljYRgBIAEoCRJACghnYXRld2F5cxgCIAMoCzIuLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWxheWVkR2F0ZXdheSLSAQoOUmVsYXllZEdhdGV3YXkSDwoHbm9kZV9pZBgBIAEoCRIPCgdnYXRld2F5GAIgASgJEg8KB3NldHRsZWQYAyABKAkSPQoKcmVqZWN0aW9ucxgEIAMoCzIpLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWplY3Rpb24SPQoGcmVwb3J0GAUgASgLMi0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQSDwoHdmVyc2lvbhgGIAEoCTLjAQoOR2F0ZXdheVJlcG9ydHMSZwoGUmVwb3J0Ei0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQaLC5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVwb3J0QW5zd2VyKAESaAoFUmVsYXkSLy5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVsYXllZEdhdGV3YXlzGiwuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLlJlcG9ydEFuc3dlcigBYgZwcm90bzM");
+  fileDesc("CgxyZXBvcnQucHJvdG8SHmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMSJLCgpSZWplY3Rpb25zEj0KCnJlamVjdGlvbnMYASADKAsyKS5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVqZWN0aW9uIkwKCVJlamVjdGlvbhIQCgh0eXBlX3VybBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGcmVhc29uGAQgASgJIsQCCg1HYXRld2F5UmVwb3J0Eg8KB25vZGVfaWQYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRJACgxrZXlfcHJvYmxlbXMYAyADKAsyKi5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuS2V5UHJvYmxlbRJCCg1iaW5kX3Byb2JsZW1zGAQgAygLMisuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkJpbmRQcm9ibGVtEksKEWtlcHRfY2VydGlmaWNhdGVzGNwBIAMoCzIvLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5LZXB0Q2VydGlmaWNhdGUSPgoHdGFyZ2V0cxjdASADKAsyLC5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuVGFyZ2V0SGVhbHRoIlsKDFRhcmdldEhlYWx0aBIPCgdiYWNrZW5kGAEgASgJEg4KBnRhcmdldBgCIAEoCRIMCgRkb3duGAMgASgIEg0KBXNpbmNlGAQgASgNEg0KBWVycm9yGAUgASgJIlYKD0tlcHRDZXJ0aWZpY2F0ZRIQCghsaXN0ZW5lchgBIAEoCRIOCgZzZWNyZXQYAiABKAkSDQoFc2luY2UYAyABKA0SEgoKZXhwaXJlc19hdBgEIAEoDSJSCgpLZXlQcm9ibGVtEg4KBnBvbGljeRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSDgoGcmVhc29uGAMgASgJEhQKDG5ldmVyX2xvYWRlZBgEIAEoCCIrCgtCaW5kUHJvYmxlbRIMCgRwb3J0GAEgASgNEg4KBnJlYXNvbhgCIAEoCSIOCgxSZXBvcnRBbnN3ZXIiZAoPUmVsYXllZEdhdGV3YXlzEg8KB3JlcGxpY2EYASABKAkSQAoIZ2F0ZXdheXMYAiADKAsyLi5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVsYXllZEdhdGV3YXki0gEKDlJlbGF5ZWRHYXRld2F5Eg8KB25vZGVfaWQYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIPCgdzZXR0bGVkGAMgASgJEj0KCnJlamVjdGlvbnMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVqZWN0aW9uEj0KBnJlcG9ydBgFIAEoCzItLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5HYXRld2F5UmVwb3J0Eg8KB3ZlcnNpb24YBiABKAky4wEKDkdhdGV3YXlSZXBvcnRzEmcKBlJlcG9ydBItLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5HYXRld2F5UmVwb3J0GiwuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLlJlcG9ydEFuc3dlcigBEmgKBVJlbGF5Ei8uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLlJlbGF5ZWRHYXRld2F5cxosLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZXBvcnRBbnN3ZXIoAWIGcHJvdG8z");
 
 /**
  * In the `details` of a NACK: which resources of the response the gateway cannot use. The others are in force.
@@ -109,6 +109,13 @@ export type GatewayReport = Message<"gateway.proxy.control.v1alpha1.GatewayRepor
    * @generated from field: repeated gateway.proxy.control.v1alpha1.KeptCertificate kept_certificates = 220;
    */
   keptCertificates: KeptCertificate[];
+
+  /**
+   * servers of federations that have been asked; one that is missing has not been
+   *
+   * @generated from field: repeated gateway.proxy.control.v1alpha1.TargetHealth targets = 221;
+   */
+  targets: TargetHealth[];
 };
 
 /**
@@ -117,6 +124,55 @@ export type GatewayReport = Message<"gateway.proxy.control.v1alpha1.GatewayRepor
  */
 export const GatewayReportSchema: GenMessage<GatewayReport> = /*@__PURE__*/
   messageDesc(file_report, 2);
+
+/**
+ * A server of a federation, as this process sees it.
+ *
+ * @generated from message gateway.proxy.control.v1alpha1.TargetHealth
+ */
+export type TargetHealth = Message<"gateway.proxy.control.v1alpha1.TargetHealth"> & {
+  /**
+   * key of a Backend message
+   *
+   * @generated from field: string backend = 1;
+   */
+  backend: string;
+
+  /**
+   * its name there
+   *
+   * @generated from field: string target = 2;
+   */
+  target: string;
+
+  /**
+   * false: it is up
+   *
+   * @generated from field: bool down = 3;
+   */
+  down: boolean;
+
+  /**
+   * seconds since 1970: when it went down or came up, as this process saw it
+   *
+   * @generated from field: uint32 since = 4;
+   */
+  since: number;
+
+  /**
+   * of a server that is down, for the operator
+   *
+   * @generated from field: string error = 5;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message gateway.proxy.control.v1alpha1.TargetHealth.
+ * Use `create(TargetHealthSchema)` to create a new message.
+ */
+export const TargetHealthSchema: GenMessage<TargetHealth> = /*@__PURE__*/
+  messageDesc(file_report, 3);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.KeptCertificate
@@ -156,7 +212,7 @@ export type KeptCertificate = Message<"gateway.proxy.control.v1alpha1.KeptCertif
  * Use `create(KeptCertificateSchema)` to create a new message.
  */
 export const KeptCertificateSchema: GenMessage<KeptCertificate> = /*@__PURE__*/
-  messageDesc(file_report, 3);
+  messageDesc(file_report, 4);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.KeyProblem
@@ -194,7 +250,7 @@ export type KeyProblem = Message<"gateway.proxy.control.v1alpha1.KeyProblem"> & 
  * Use `create(KeyProblemSchema)` to create a new message.
  */
 export const KeyProblemSchema: GenMessage<KeyProblem> = /*@__PURE__*/
-  messageDesc(file_report, 4);
+  messageDesc(file_report, 5);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.BindProblem
@@ -216,7 +272,7 @@ export type BindProblem = Message<"gateway.proxy.control.v1alpha1.BindProblem"> 
  * Use `create(BindProblemSchema)` to create a new message.
  */
 export const BindProblemSchema: GenMessage<BindProblem> = /*@__PURE__*/
-  messageDesc(file_report, 5);
+  messageDesc(file_report, 6);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.ReportAnswer
@@ -229,7 +285,7 @@ export type ReportAnswer = Message<"gateway.proxy.control.v1alpha1.ReportAnswer"
  * Use `create(ReportAnswerSchema)` to create a new message.
  */
 export const ReportAnswerSchema: GenMessage<ReportAnswer> = /*@__PURE__*/
-  messageDesc(file_report, 6);
+  messageDesc(file_report, 7);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.RelayedGateways
@@ -253,7 +309,7 @@ export type RelayedGateways = Message<"gateway.proxy.control.v1alpha1.RelayedGat
  * Use `create(RelayedGatewaysSchema)` to create a new message.
  */
 export const RelayedGatewaysSchema: GenMessage<RelayedGateways> = /*@__PURE__*/
-  messageDesc(file_report, 7);
+  messageDesc(file_report, 8);
 
 /**
  * One connected gateway process.
@@ -303,7 +359,7 @@ export type RelayedGateway = Message<"gateway.proxy.control.v1alpha1.RelayedGate
  * Use `create(RelayedGatewaySchema)` to create a new message.
  */
 export const RelayedGatewaySchema: GenMessage<RelayedGateway> = /*@__PURE__*/
-  messageDesc(file_report, 8);
+  messageDesc(file_report, 9);
 
 /**
  * @generated from service gateway.proxy.control.v1alpha1.GatewayReports

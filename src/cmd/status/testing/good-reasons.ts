@@ -9,4 +9,6 @@ export const goodReasons: ReadonlySet<string> = new Set([
   'NoConflicts',
   'SupportedVersion',
   'RollingOut',
+  'AllUp',
+  'NotAskedYet',
 ]);
