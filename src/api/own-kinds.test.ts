@@ -14,9 +14,8 @@ type Cases = readonly (readonly [yaml: string, ...expected: string[]])[];
 
 function run(template: string, cases: Cases): void {
   for (const [yaml, ...expected] of cases)
-    test(expected.length === 0 ? `good: ${yaml}` : `${yaml} -> ${expected.join('; ')}`, () =>
-      assert.deepEqual(listProblems(fillTemplate(template, yaml)), expected),
-    );
+    test(`${yaml.slice(0, 200)} -> ${expected.length === 0 ? 'good' : expected.join('; ')}`, () =>
+      assert.deepEqual(listProblems(fillTemplate(template, yaml)), expected));
 }
 
 describe('ProxyBackend', () => {
@@ -139,6 +138,12 @@ describe('a federation', () => {
       'spec.mcp.targets: must have at most 128 entries, has 129',
     ]);
   });
+  test('of 128 targets, the last may not have the prefix of the first', () => {
+    const clash = many(128).replace('name: a127', 'name: a127, prefix: a0');
+    assert.deepEqual(listProblems(fillTemplate(backend, clash)), [
+      'spec.mcp.targets[127].prefix: must be unique; entry 0 has the same prefix a0',
+    ]);
+  });
   run(backend, [
     [two],
     [`${two}, mode: Federated, failureMode: FailOpen, names: {prefix: Always}, serverInfo: {version: "1"}`],
@@ -158,10 +163,46 @@ describe('a federation', () => {
     [`${one}, names: {prefix: Always}`, `spec.mcp.names: ${noEffect}`],
     [`${one}, mode: Transparent, serverInfo: {name: a}`, `spec.mcp.serverInfo: ${noEffect}`],
     [`${two}, names: {prefix: Sometimes}`, 'spec.mcp.names.prefix: must be one of Always or Never'],
+    [`${two}, names: {prefix: ""}`, 'spec.mcp.names.prefix: must be one of Always or Never'],
+    [`${two}, names: {prefix: Never}, failureMode: FailClosed, serverInfo: {name: a, title: b, instructions: c}`],
+    [`${two}, serverInfo: {name: ${'n'.repeat(128)}, instructions: ${'i'.repeat(16_384)}}`],
+    [
+      `${two}, serverInfo: {name: ${'n'.repeat(129)}}`,
+      'spec.mcp.serverInfo.name: must have at most 128 characters, has 129',
+    ],
+    [
+      `${two}, serverInfo: {instructions: ${'i'.repeat(16_385)}}`,
+      'spec.mcp.serverInfo.instructions: must have at most 16384 characters, has 16385',
+    ],
+    [
+      `${two}, serverInfo: {title: "", version: ""}`,
+      ...['title', 'version'].map((field) => `spec.mcp.serverInfo.${field}: must not be empty`),
+    ],
+    [`${two}, failureMode: ""`, 'spec.mcp.failureMode: must be one of FailOpen or FailClosed'],
     [
       `targets: [{name: a, ${address}}, {name: a, ${address}}]`,
       'spec.mcp.targets[1].name: must be unique; entry 0 has the same name',
     ],
+    [
+      `targets: [{name: a, prefix: b, ${address}}, {name: a, prefix: c, ${address}}]`,
+      'spec.mcp.targets[1].name: must be unique; entry 0 has the same name',
+    ],
+    [
+      `targets: [{name: a, prefix: b, ${address}}, {name: b, ${address}}]`,
+      'spec.mcp.targets[1].prefix: must be unique; entry 0 has the same prefix b',
+    ],
+    [
+      `targets: [{name: a, prefix: x, ${address}}, {name: b, prefix: x, ${address}}, {name: c, prefix: x, ${address}}]`,
+      ...[1, 2].map((index) => `spec.mcp.targets[${index}].prefix: must be unique; entry 0 has the same prefix x`),
+    ],
+    [`targets: [{name: a, prefix: b, ${address}}, {name: b, prefix: a, ${address}}]`],
+    [
+      `targets: [{name: A, prefix: a, ${address}}, {name: b, ${address}}]`,
+      'spec.mcp.targets[0].name: must be lower-case letters, digits, "-" and ".", and begin and end with a letter or digit',
+    ],
+    [`targets: [{name: 1b, ${address}}], mode: Federated`, `spec.mcp.targets[0].prefix: ${unfit('1b')}`],
+    [`targets: [{name: 1b, ${address}}]`],
+    [`targets: [{name: a, prefix: x, failureMode: FailClosed, tools: {exclude: ["*"]}, ${address}}], mode: Federated`],
   ]);
   run(transparent, [
     ['prefix: tix', `spec.mcp.targets[0].prefix: ${noEffect}`],
@@ -191,6 +232,20 @@ describe('a federation', () => {
     [
       `name: b, prompts: {exclude: [${Array.from({ length: 65 }, () => 'x').join(', ')}]}`,
       'spec.mcp.targets[1].prompts.exclude: must have at most 64 entries, has 65',
+    ],
+    [`name: b, tools: {include: [${'t'.repeat(256)}]}, resources: {include: ["*"], exclude: ["${'u'.repeat(2048)}"]}`],
+    [
+      `name: b, tools: {exclude: [${'t'.repeat(257)}]}`,
+      'spec.mcp.targets[1].tools.exclude[0]: must have at most 256 characters, has 257',
+    ],
+    [
+      `name: b, resources: {include: [${'u'.repeat(2049)}]}`,
+      'spec.mcp.targets[1].resources.include[0]: must have at most 2048 characters, has 2049',
+    ],
+    [
+      'name: b, tools: {only: [a]}',
+      'spec.mcp.targets[1].tools: must have at least one of include, exclude',
+      'spec.mcp.targets[1].tools.only: unknown field; valid here: include, exclude',
     ],
   ]);
   // The CRD must decide as the schema does; the cluster suite asks a real API server.

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { parseResource } from '../../src/api/parse-resource.ts';
 import { formatFieldPath } from '../../src/api/problem.ts';
@@ -52,6 +53,7 @@ const furtherCases: readonly ApiCase[] = [
 
 let cluster: Cluster;
 let cases: readonly ApiCase[];
+let judging: Promise<readonly (readonly [ApiCase, Judgement])[]> | undefined;
 
 before(async () => {
   cluster = await joinCluster();
@@ -63,29 +65,33 @@ function createCase(kind: string, spec: object): ApiCase {
   return { apiVersion, kind, metadata: { name: 'a' }, spec };
 }
 
-/** What the API server says against creating a resource; undefined when nothing. Nothing is created. */
-async function judge(resource: ApiCase, validation: 'Strict' | 'Ignore'): Promise<string | undefined> {
+/** What the API server says to creating a resource: why not, or what it would store. Nothing is created. */
+type Judgement = { readonly refusal: string } | { readonly refusal?: undefined; readonly stored: ApiCase };
+
+async function judge(resource: ApiCase, validation: 'Strict' | 'Ignore'): Promise<Judgement> {
   const path = `/apis/${apiVersion}/namespaces/${namespace}/${plurals[resource.kind]}`;
   try {
-    await cluster.api.create(`${path}?dryRun=All&fieldValidation=${validation}`, resource);
-    return undefined;
+    return { stored: await cluster.api.create(`${path}?dryRun=All&fieldValidation=${validation}`, resource) };
   } catch (error) {
-    if (error instanceof ApiError && error.status >= 400 && error.status < 500) return error.message;
+    if (error instanceof ApiError && error.status >= 400 && error.status < 500) return { refusal: error.message };
     throw error;
   }
 }
 
-async function judgeAll(validation: 'Strict' | 'Ignore'): Promise<readonly (readonly [ApiCase, string | undefined])[]> {
-  const results: [ApiCase, string | undefined][] = [];
+async function judgeAll(): Promise<readonly (readonly [ApiCase, Judgement])[]> {
+  const results: [ApiCase, Judgement][] = [];
   const waiting = [...cases];
   const work = async (): Promise<void> => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      results.push([next, await judge(next, validation)]);
+      results.push([next, await judge(next, 'Ignore')]);
     }
   };
   await Promise.all(Array.from({ length: 8 }, work));
   return results;
 }
+
+/** All cases with what the API server says to them. */
+const judgeOnce = () => (judging ??= judgeAll());
 
 describe('the API server', () => {
   test('has our kinds, with short names and columns', async () => {
@@ -134,7 +140,7 @@ describe('every case of the unit tests of src/api', () => {
     assert.ok(cases.length > 800, `only ${cases.length} cases were found`);
     const differences: string[] = [];
     let refused = 0;
-    for (const [resource, refusal] of await judgeAll('Ignore')) {
+    for (const [resource, { refusal }] of await judgeOnce()) {
       const result = parseResource(resource, { origin: 'kubernetes' });
       const problems = result.ok ? [] : result.problems;
       const decidable = problems.filter(
@@ -153,10 +159,24 @@ describe('every case of the unit tests of src/api', () => {
     assert.ok(refused > 500, `only ${refused} cases were refused`);
   });
 
+  test('means the same in files and in the API server, which writes down the same defaults and no others', async () => {
+    const differences: string[] = [];
+    let compared = 0;
+    for (const [resource, judgement] of await judgeOnce()) {
+      const result = parseResource(resource, { origin: 'file' });
+      if (judgement.refusal !== undefined || !result.ok) continue;
+      compared += 1;
+      // Without members that are undefined.
+      const expected: unknown = JSON.parse(JSON.stringify((result.resource as { readonly spec?: unknown }).spec));
+      if (!isDeepStrictEqual(judgement.stored['spec'], expected))
+        differences.push(`${JSON.stringify(judgement.stored['spec'])} instead of ${JSON.stringify(expected)}`);
+    }
+    assert.deepEqual(differences, []);
+    assert.ok(compared > 100, `only ${compared} cases were compared`);
+  });
+
   test('breaks every rule of the CRDs at least once, and the API server says its message', async () => {
-    const said = (await judgeAll('Ignore'))
-      .flatMap(([, refusal]) => (refusal === undefined ? [] : [refusal]))
-      .join('\n');
+    const said = (await judgeOnce()).flatMap(([, { refusal }]) => refusal ?? []).join('\n');
     const silent = listRuleMessages().filter((message) => !said.includes(message));
     assert.deepEqual(silent, []);
   });
@@ -166,8 +186,8 @@ describe('every case of the unit tests of src/api', () => {
       ApiCase)[];
     assert.ok(good !== undefined);
     const misspelled = { ...good, spec: { ...(good['spec'] as object), mpc: {} } };
-    assert.match((await judge(misspelled, 'Strict')) ?? '', /unknown field "spec\.mpc"/);
-    assert.equal(await judge(misspelled, 'Ignore'), undefined);
+    assert.match((await judge(misspelled, 'Strict')).refusal ?? '', /unknown field "spec\.mpc"/);
+    assert.equal((await judge(misspelled, 'Ignore')).refusal, undefined);
   });
 });
 

@@ -34,6 +34,8 @@ export interface FederationServerOptions extends FederationContent {
   readonly isResumable?: boolean;
   /** Of such a server: how long clients wait before they come back, in milliseconds. */
   readonly retryMs?: number;
+  /** Where it listens; default: loopback. */
+  readonly host?: string;
   /** Default: any free one. */
   readonly port?: number;
   /** Legacy servers without session ids. */
@@ -78,7 +80,7 @@ export interface FederationServer {
   close(): Promise<void>;
 }
 
-/** Starts one on loopback. The path is `/mcp`, or `/sse` for the older transport. */
+/** Starts one. The path is `/mcp`, or `/sse` for the older transport. */
 export async function startFederationServer(options: FederationServerOptions): Promise<FederationServer> {
   const server = new RunningServer(options);
   await server.listen(options.port ?? 0);
@@ -140,8 +142,12 @@ class RunningServer implements FederationServer {
     return this.#port;
   }
 
+  get #host(): string {
+    return this.#options.host ?? '127.0.0.1';
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${this.#port}${this.era === 'sse' ? '/sse' : '/mcp'}`;
+    return `http://${this.#host}:${this.#port}${this.era === 'sse' ? '/sse' : '/mcp'}`;
   }
 
   get requests(): readonly ReceivedRequest[] {
@@ -195,7 +201,7 @@ class RunningServer implements FederationServer {
     this.#http = http;
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject);
-      http.listen(port, '127.0.0.1', resolve);
+      http.listen(port, this.#host, resolve);
     });
     this.#port = (http.address() as AddressInfo).port;
   }

@@ -12,6 +12,7 @@ import {
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
   ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type ResumeGate, type Wire, WireTap } from './wire-tap.ts';
 
@@ -48,8 +49,18 @@ export interface DrivenClient {
   close(): Promise<void>;
 }
 
+/** What only the SDKs for TypeScript are told. */
+interface SdkConnectOptions extends ConnectOptions {
+  /** An access token that the person has already. */
+  readonly token?: string;
+}
+
 /** One of the SDKs for TypeScript, which can also say what they want to hear of. */
-interface SdkClient extends DrivenClient {
+export interface SdkClient extends DrivenClient {
+  /** How often the server said that its tools have changed. SDK v2 hears of it where it speaks a version with sessions. */
+  readonly toolChanges: number;
+  /** The servers that the list of tools names as missing. */
+  listMissing(): Promise<readonly string[]>;
   /** The resources that changed, as the server said. */
   readonly updated: readonly string[];
   setLogLevel(level: 'debug' | 'info' | 'warning' | 'error'): Promise<void>;
@@ -66,7 +77,7 @@ export interface ClientLibrary {
 }
 
 interface SdkLibrary extends ClientLibrary {
-  connect(options: ConnectOptions): Promise<SdkClient>;
+  connect(options: SdkConnectOptions): Promise<SdkClient>;
 }
 
 const identity = { name: 'mcp-gatehouse-test', version: '1.0.0' };
@@ -94,11 +105,19 @@ function readQuestion(content: unknown): string {
   return block?.text ?? '';
 }
 
+function carry(token: string | undefined): { requestInit?: RequestInit } {
+  return token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } };
+}
+
+function readMissing({ _meta: meta }: { _meta?: Readonly<Record<string, unknown>> | undefined }): readonly string[] {
+  return (meta?.['gateway.proxy/unavailable'] ?? []) as readonly string[];
+}
+
 /** SDK v1: `@modelcontextprotocol/sdk`. */
 export const sdkV1: SdkLibrary = {
   name: 'SDK v1',
   stateless: false,
-  async connect({ url, legacySse, modelName = 'model', person = defaultPerson, beforeResume }) {
+  async connect({ url, legacySse, modelName = 'model', person = defaultPerson, beforeResume, token }) {
     const wire = new WireTap(beforeResume);
     const sampled: string[] = [];
     const elicited: string[] = [];
@@ -114,12 +133,14 @@ export const sdkV1: SdkLibrary = {
       return { action: 'accept', content: person };
     });
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
+    let toolChanges = 0;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (toolChanges += 1));
     const updated: string[] = [];
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri));
     const transport =
       legacySse === true
-        ? new SseV1(new URL(url), { fetch: wire.fetch })
-        : new HttpV1(new URL(url), { fetch: wire.fetch, reconnectionOptions });
+        ? new SseV1(new URL(url), { fetch: wire.fetch, ...carry(token) })
+        : new HttpV1(new URL(url), { fetch: wire.fetch, reconnectionOptions, ...carry(token) });
     await client.connect(transport);
     return {
       wire,
@@ -127,10 +148,14 @@ export const sdkV1: SdkLibrary = {
       elicited,
       logged,
       updated,
+      get toolChanges() {
+        return toolChanges;
+      },
       serverName: client.getServerVersion()?.name ?? '',
       protocolVersion: (transport instanceof HttpV1 ? transport.protocolVersion : undefined) ?? '',
       sessionId: transport instanceof HttpV1 ? transport.sessionId : undefined,
       listTools: async () => (await client.listTools()).tools.map((tool) => tool.name),
+      listMissing: async () => readMissing(await client.listTools()),
       async callTool(name, args, onProgress) {
         const options =
           onProgress === undefined ? {} : { onprogress: (p: { progress: number }) => onProgress(p.progress) };
@@ -158,7 +183,7 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): SdkLibrary
   return {
     name,
     stateless: mode !== 'legacy',
-    async connect({ url, legacySse, modelName = 'model', person = defaultPerson, beforeResume }) {
+    async connect({ url, legacySse, modelName = 'model', person = defaultPerson, beforeResume, token }) {
       const wire = new WireTap(beforeResume);
       const sampled: string[] = [];
       const elicited: string[] = [];
@@ -174,12 +199,14 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): SdkLibrary
         return { action: 'accept', content: person };
       });
       client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
+      let toolChanges = 0;
+      client.setNotificationHandler('notifications/tools/list_changed', () => void (toolChanges += 1));
       const updated: string[] = [];
       client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updated.push(params.uri));
       const transport =
         legacySse === true
-          ? new SseV2(new URL(url), { fetch: wire.fetch })
-          : new HttpV2(new URL(url), { fetch: wire.fetch, reconnectionOptions });
+          ? new SseV2(new URL(url), { fetch: wire.fetch, ...carry(token) })
+          : new HttpV2(new URL(url), { fetch: wire.fetch, reconnectionOptions, ...carry(token) });
       await client.connect(transport);
       return {
         wire,
@@ -187,10 +214,14 @@ function createSdkV2(name: string, mode: 'legacy' | { pin: string }): SdkLibrary
         elicited,
         logged,
         updated,
+        get toolChanges() {
+          return toolChanges;
+        },
         serverName: client.getServerVersion()?.name ?? '',
         protocolVersion: client.getNegotiatedProtocolVersion() ?? '',
         sessionId: transport instanceof HttpV2 ? transport.sessionId : undefined,
         listTools: async () => (await client.listTools()).tools.map((tool) => tool.name),
+        listMissing: async () => readMissing(await client.listTools()),
         async callTool(tool, args, onProgress) {
           const options =
             onProgress === undefined ? {} : { onprogress: (p: { progress: number }) => onProgress(p.progress) };
