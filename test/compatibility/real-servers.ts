@@ -85,7 +85,7 @@ export const realServers: readonly RealServer[] = [
     package: `${modelcontextprotocol}memory`,
     registry: 'npm',
     reach: 'supergateway',
-    protocol: 'SSE',
+    protocol: 'StreamableHTTP',
     args: () => [],
     env: ({ folder }) => ({ MEMORY_FILE_PATH: join(folder, 'memory.jsonl') }),
   },
@@ -93,7 +93,7 @@ export const realServers: readonly RealServer[] = [
     name: 'thinking',
     package: `${modelcontextprotocol}sequential-thinking`,
     registry: 'npm',
-    reach: 'supergateway',
+    reach: 'mcp-proxy',
     protocol: 'StreamableHTTP',
     args: () => [],
   },
@@ -219,13 +219,14 @@ interface Command {
 }
 
 function formatCommand(server: RealServer, place: Place, installed: InstalledMcpServers): Command {
-  const { reach, protocol, isStateless } = server;
+  const { reach, isStateless } = server;
   const itself = formatOwnCommand(server, place, installed);
   const port = String(place.port);
   switch (reach) {
     case 'supergateway': {
       const own = ['exec', itself.command, ...itself.args].map((part, index) => (index === 0 ? part : quote(part)));
-      const output = protocol === 'SSE' ? ['sse'] : ['streamableHttp', ...(isStateless ? [] : ['--stateful'])];
+      // Not HTTP+SSE: there it has one process of the server for all sessions, and sends the answers for one of them to all.
+      const output = ['streamableHttp', ...(isStateless ? [] : ['--stateful'])];
       const bridge = join(installed.packageFolder('supergateway'), 'dist', 'index.js');
       const flags = ['--stdio', own.join(' '), '--port', port, '--outputTransport', ...output];
       return { command: process.execPath, args: ['--import', preload, bridge, ...flags] };
