@@ -21,12 +21,14 @@ interface ChosenCallParts {
 export function createChosenCall(parts: ChosenCallParts): UpstreamCall | undefined {
   const { settings, context, plan, backend: pool, request, events, onEndpoint } = parts;
   const { upstreams, clock, picks, federations, log } = settings;
-  if (plan.backend.federation !== undefined) {
+  const { federation: federated } = plan.backend;
+  if (federated !== undefined) {
     if (federations === undefined) throw new Error('a forwarder without federations got a request to one');
     const { backend, method, headers, host, read } = plan;
     return createFederatedCall({
       federations,
       backend: backend.key,
+      config: federated,
       context,
       method,
       headers,

@@ -40,6 +40,23 @@ describe('one request to one target', () => {
     assert.equal(message.message.params['name'], 'x');
   });
 
+  test('a name leads where it led when rules judged it', async () => {
+    const { ask, initialize, reconfigure, targets } = createFederation({ a: {}, b: {}, c: {} });
+    const session = await initialize();
+    const talks = ['a_close', 'c_close'].map((name) => ask(session, 'tools/call', call(name)));
+    // The prefixes of two servers change places, and one server goes, after rules were asked.
+    reconfigure((config) => ({
+      ...config,
+      targets: config.targets.slice(0, 2).map((target) => ({ ...target, prefix: target.prefix === 'a' ? 'b' : 'a' })),
+    }));
+    const [moved, gone] = await Promise.all(talks.map(async ({ done }) => done));
+    assert.equal(moved!.context.endpoint, 'a');
+    assert.equal(targets['a']!.calls.length, 1);
+    assert.equal(targets['b']!.calls.length, 0);
+    assert.equal(errorOf(gone!.json), '-32603 The server "c" cannot be reached.');
+    assert.equal((await ask(session, 'tools/call', call('a_close')).done).context.endpoint, 'b');
+  });
+
   test('unknown names are unknown items, at no cost of a target', async () => {
     const { ask, initialize, targets } = createFederation({ a: {} });
     const session = await initialize();

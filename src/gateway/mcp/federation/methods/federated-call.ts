@@ -130,7 +130,7 @@ export class FederatedCall implements UpstreamCall {
   // ---- who speaks
 
   #serve(federation: Federation): Promise<void> | undefined {
-    const { method, context, headers, host, federations } = this.#parts;
+    const { method, context, headers, host, federations, config } = this.#parts;
     const read = this.#read;
     const { sealer } = federations;
     const place: SessionPlace = {
@@ -142,7 +142,6 @@ export class FederatedCall implements UpstreamCall {
     const { kept, parameters } = splitHeaders(headers);
     const base: SpeakerBase = { headers: kept, host, owner: place.owner };
     const open = (speaker: Speaker, session: ClientSession | undefined): Conversation => {
-      const { config } = federation;
       const parameterHeaders = parameters;
       const [judged, refused, note] = [this.#judged, this.#refused, this.#note];
       return { federation, config, speaker, session, sealer, parameterHeaders, judged, refused, note };

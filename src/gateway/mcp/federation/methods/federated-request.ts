@@ -15,7 +15,7 @@ export type Note = (noted: { readonly target?: string; readonly reason?: Reason;
 /** What all messages of a request share. */
 export interface Conversation {
   readonly federation: Federation;
-  /** In force when the request came. */
+  /** By which the request was judged: names lead where they led then. Which servers there are is for `federation` to say. */
   readonly config: FederationConfig;
   readonly speaker: Speaker;
   /** Of a legacy client. */

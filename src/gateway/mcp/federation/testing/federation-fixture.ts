@@ -104,7 +104,7 @@ export function createFederation(
   const fixture: FederationFixture = {
     federations,
     targets,
-    talk: (request) => talk(federations, request),
+    talk: (request) => talk(federations, config, request),
     async initialize(user, protocolVersion = '2025-11-25') {
       const params = { protocolVersion, capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' } };
       const body = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
@@ -149,7 +149,7 @@ export function createTarget(name: string, failsClosed = false): FederationTarge
   };
 }
 
-function talk(federations: Federations, request: TalkRequest): Talk {
+function talk(federations: Federations, config: FederationConfig, request: TalkRequest): Talk {
   const { method = request.body === undefined ? 'GET' : 'POST', user } = request;
   const { accept = method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream' } = request;
   const headers = ['Accept', accept, ...(request.headers ?? [])];
@@ -208,6 +208,7 @@ function talk(federations: Federations, request: TalkRequest): Talk {
   const call = createFederatedCall({
     federations,
     backend,
+    config,
     context,
     method,
     headers,
