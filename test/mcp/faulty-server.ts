@@ -42,7 +42,9 @@ export interface FaultyServer {
   readonly faults: Map<string, Fault>;
   /** What arrived: methods, in the order of arrival. */
   readonly received: string[];
-  /** Tells all open streams. */
+  /** Open streams of its own. */
+  readonly streamCount: number;
+  /** Tells all of them. */
   tell(method: string): void;
   forgetSessions(): void;
   /** Connections break, and new ones are refused. */
@@ -111,6 +113,10 @@ class RunningServer implements FaultyServer {
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}/mcp`;
+  }
+
+  get streamCount(): number {
+    return this.#streams.size;
   }
 
   tell(method: string): void {
@@ -194,7 +200,12 @@ class RunningServer implements FaultyServer {
     if (id === undefined) response.write(': open\n\n');
     else writeEvent(response, first);
     this.#streams.add(response);
-    response.on('close', () => this.#streams.delete(response));
+    // No time limit takes it for one that hangs.
+    const life = setInterval(() => response.write(': alive\n\n'), 100);
+    response.on('close', () => {
+      clearInterval(life);
+      this.#streams.delete(response);
+    });
   }
 }
 
