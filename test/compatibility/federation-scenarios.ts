@@ -127,10 +127,10 @@ const callsOfServers: readonly (readonly [name: string, run: (context: Federatio
     },
   ],
   [
-    'fetch',
+    'web',
     async (context) => {
       const url = context.pages.addPage(`A page for ${context.name}.`);
-      assert.match(await call(context, 'fetch_fetch', { url }), new RegExp(`A page for ${context.name}\\.`));
+      assert.match(await call(context, 'web_fetch', { url }), new RegExp(`A page for ${context.name}\\.`));
     },
   ],
   [
@@ -190,7 +190,7 @@ export const federationScenarios: readonly FederationScenario[] = [
     title: 'list their prompts',
     async run({ client }) {
       const names = new Set(listOf(await client.ask('prompts/list'), 'prompts').map(({ name }) => name));
-      for (const name of ['everything_args-prompt', 'fetch_fetch', 'sqlite_mcp-demo']) assert.ok(names.has(name), name);
+      for (const name of ['everything_args-prompt', 'web_fetch', 'sqlite_mcp-demo']) assert.ok(names.has(name), name);
     },
   },
   {
@@ -334,7 +334,7 @@ export const federationScenarios: readonly FederationScenario[] = [
       const { client, pages } = context;
       const page = pages.addEndlessPage();
       const giveUp = new AbortController();
-      const given = client.callFully('fetch_fetch', { url: page.url }, { signal: giveUp.signal });
+      const given = client.callFully('web_fetch', { url: page.url }, { signal: giveUp.signal });
       const ended = assert.rejects(given);
       await waitFor('the server asks for the page', () => page.open === 1);
       const before = client.wire.exchanges.length;

@@ -98,7 +98,7 @@ export const realServers: readonly RealServer[] = [
     args: () => [],
   },
   {
-    name: 'fetch',
+    name: 'web',
     package: 'mcp-server-fetch',
     registry: 'PyPI',
     reach: 'supergateway',
