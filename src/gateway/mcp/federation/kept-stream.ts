@@ -23,6 +23,8 @@ export interface StreamPlan {
 
 const firstDelayMs = 250;
 const maxDelayMs = 30_000;
+/** A stream that was open for so long was a good one, whether anything came on it or not. */
+const goodMs = 10_000;
 /** The server does not know streams: 405 by the specification, others by habit. */
 const noStream: ReadonlySet<number> = new Set([400, 404, 405, 406, 415, 501]);
 
@@ -30,15 +32,18 @@ export class KeptStream {
   readonly #parts: TargetParts;
   readonly #plan: StreamPlan;
   readonly #backoff: Backoff;
+  readonly #clock: () => number;
   #exchange: MessageSource | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastEventId: string | undefined;
   #wasLost = false;
+  #openedAtMs: number | undefined;
   #isClosed = false;
 
   constructor(parts: TargetParts, plan: StreamPlan) {
     this.#parts = parts;
     this.#plan = plan;
+    this.#clock = parts.clock ?? (() => performance.now());
     this.#backoff = createBackoff({
       firstMs: firstDelayMs,
       maxMs: maxDelayMs,
@@ -93,6 +98,7 @@ export class KeptStream {
     const exchange = openMessages(this.#parts, prepared.request, {
       onHead: () => {
         this.#wasLost = false;
+        this.#openedAtMs = this.#clock();
         if (!this.#isClosed) this.#plan.onOpen(isResumed);
       },
       onMessage: (message) => {
@@ -139,6 +145,8 @@ export class KeptStream {
     const resumption = this.#exchange?.resumption;
     if (resumption !== undefined) this.#lastEventId = resumption.lastEventId;
     this.#exchange = undefined;
+    if (this.#openedAtMs !== undefined && this.#clock() - this.#openedAtMs >= goodMs) this.#backoff.reset();
+    this.#openedAtMs = undefined;
     const delayMs = Math.max(this.#backoff.next(), Math.min(resumption?.retryMs ?? 0, maxDelayMs));
     this.#timer = setTimeout(() => this.open(), delayMs).unref();
   }
