@@ -9,6 +9,7 @@ import { buildStatusReport } from './status/build-status-report.ts';
 import { type ClusterView, listObjects, statusKinds } from './status/cluster-view.ts';
 import { collectCluster } from './status/collect-cluster.ts';
 import { formatStatus } from './status/format-status.ts';
+import { formatGatewayStatus, readGatewayStatus } from './status/gateway-status.ts';
 import { createNameFilter, type NameFilter } from './status/name-filter.ts';
 import { statusCommandFlags, type StatusValues } from './status/status-flags.ts';
 import { type StatusTerminal, watchStatus } from './status/watch-status.ts';
@@ -25,6 +26,7 @@ export interface StatusIo extends CommandIo {
 export const statusCommand = defineCommand({
   ...statusCommandFlags,
   async run(values, io: StatusIo) {
+    if (values.admin !== undefined) return showGateway(values, values.admin, io);
     if (values.allNamespaces && values.namespace !== undefined)
       return refuse('give -n or -A, not both: one namespace, or all of them');
     for (const [flag, name] of [
@@ -51,6 +53,27 @@ export const statusCommand = defineCommand({
     }
   },
 });
+
+/** Without a cluster. */
+async function showGateway(values: StatusValues, admin: string, io: StatusIo): Promise<CommandEnd> {
+  const { namespace, allNamespaces, context, kubeconfig, controllerNamespace, watch, name, adminTokenFile, output } =
+    values;
+  const isAboutCluster =
+    [namespace, context, kubeconfig].some((each) => each !== undefined) ||
+    allNamespaces ||
+    watch ||
+    name.length > 0 ||
+    controllerNamespace !== statusCommandFlags.flags.controllerNamespace.default;
+  if (isAboutCluster)
+    return refuse(
+      '--admin asks one gateway, which knows no cluster: of the other flags only -o and --admin-token-file go with it',
+    );
+  const read = await readGatewayStatus({ admin, adminTokenFile });
+  if (!read.ok) return fail(2, read.problem);
+  const { status } = read;
+  io.stdout(output === 'json' ? `${JSON.stringify(status, null, 2)}\n` : formatGatewayStatus(status, io.color));
+  return status.well ? 0 : 1;
+}
 
 async function showStatus(client: ConnectedClient, values: StatusValues, io: StatusIo): Promise<CommandEnd> {
   const { now = Date.now } = io;

@@ -5,8 +5,8 @@ import { create } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { emptyConfiguration } from '../ir/configuration.ts';
-import { PolicySchema } from '../ir/gen/config_pb.ts';
-import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { BackendSchema, PolicySchema } from '../ir/gen/config_pb.ts';
+import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema, TargetHealthSchema } from '../ir/gen/report_pb.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import { buildSnapshot, type Snapshot } from '../xds/snapshot.ts';
@@ -471,5 +471,31 @@ describe('problems', () => {
     const { read } = createFixture();
     const connected = [createProcess({ bindProblems: [create(BindProblemSchema, { port: 80, reason: 'in use' })] })];
     assert.deepEqual([...read({ connected })!.bindProblems], [[80, 'in use']]);
+  });
+});
+
+describe('servers of federations', () => {
+  test('a change within five seconds of another is looked at again when they are over; unchanged facts stay the same object', async () => {
+    const { history, clock, collect } = createFixture();
+    const backends = [create(BackendSchema, { key: 'ProxyBackend/team/all' })];
+    const snapshot = buildSnapshot({ ...emptyConfiguration, backends });
+    history.note('team/edge', snapshot);
+    const see = (down: boolean) => {
+      const target = { backend: 'ProxyBackend/team/all', target: 'a', down, since: 1, error: down ? 'away' : '' };
+      const targets = [create(TargetHealthSchema, target)];
+      return collect({ connected: [createProcess({ settled: snapshot.digest, targets })] });
+    };
+    const read = ({ facts }: ReturnType<typeof see>) =>
+      facts.get('team/edge')!.targets?.get('ProxyBackend/team/all')?.get('a')?.down;
+    assert.equal(read(see(false)), 0);
+    await clock.advance(1_000);
+    const early = see(true);
+    assert.deepEqual([read(early), early.recheckAfterMs], [0, 4_000]);
+    await clock.advance(4_000);
+    const later = see(true);
+    assert.deepEqual([read(later), later.recheckAfterMs], [1, undefined]);
+    const again = see(true).facts.get('team/edge')!;
+    assert.equal(again.targets, later.facts.get('team/edge')!.targets);
+    assert.equal(collect({ connected: [] }).facts.get('team/edge')?.targets?.size, 1, 'it may only be reconnecting');
   });
 });

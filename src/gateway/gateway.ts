@@ -12,6 +12,7 @@ import type { CompileProblem } from './config/compile/compile-problem.ts';
 import { ConfigStore } from './config/compile/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
 import { AnonymousRequests } from './forward/anonymous-requests.ts';
+import { createAppToolFinder } from './forward/ask-app-tools.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream/upstream-limits.ts';
 import { LoopGuard } from './forward/loop-guard.ts';
@@ -169,6 +170,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     observers: createObservers(options),
     log,
     random: Math.random,
+    prepareAppTools: createAppToolFinder(federations, loopGuard, Math.random),
     trustedProxies: options.trustedProxies,
   });
   let applied: AppliedConfiguration | undefined;

@@ -13,6 +13,7 @@ import type { Placement } from './placement.ts';
 import { sliceConfiguration } from './slice-configuration.ts';
 import { type Translation, createTranslator, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { drawOnce } from '../../test/kit/draw-once.ts';
 import { effort } from '../../test/kit/effort.ts';
 
 type Lists = { [L in keyof Resources]: readonly unknown[] };
@@ -100,34 +101,38 @@ function findChangedTwins(previous: Translation, next: Translation): readonly st
   return found;
 }
 
+/** The first resources, others to change them into, and what changes. */
+const histories = drawOnce(
+  fc.tuple(
+    arbitraryResources,
+    arbitraryResources,
+    fc.array(fc.array(edit, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 }),
+  ),
+);
+
 describe('translating again', () => {
   for (const placement of ['host', 'pods'] as const satisfies readonly Placement[]) {
     test(`is translating from scratch (${placement})`, () => {
       fc.assert(
-        fc.property(
-          arbitraryResources,
-          arbitraryResources,
-          fc.array(fc.array(edit, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 }),
-          (first, others, rounds) => {
-            const options = { placement, inference: inferenceTranslation };
-            const translator = createTranslator(options);
-            let resources: Lists = first;
-            let previous = translator.translate(first);
-            let slices = sliceConfiguration(previous.configuration);
-            for (const edits of rounds) {
-              for (const each of edits) resources = applyEdit(resources, others, each);
-              const input = resources as unknown as Resources;
-              const next = translator.translate(input);
-              assert.deepEqual(next, translate(input, options));
-              assert.deepEqual(findChangedTwins(previous, next), []);
-              const nextSlices = sliceConfiguration(next.configuration, slices);
-              assert.deepEqual(nextSlices, sliceConfiguration(next.configuration));
-              for (const [gateway, slice] of nextSlices)
-                assert.ok(slices.get(gateway) === slice || !isDeepStrictEqual(slices.get(gateway), slice), gateway);
-              [previous, slices] = [next, nextSlices];
-            }
-          },
-        ),
+        fc.property(histories, ([first, others, rounds]) => {
+          const options = { placement, inference: inferenceTranslation };
+          const translator = createTranslator(options);
+          let resources: Lists = first;
+          let previous = translator.translate(first);
+          let slices = sliceConfiguration(previous.configuration);
+          for (const edits of rounds) {
+            for (const each of edits) resources = applyEdit(resources, others, each);
+            const input = resources as unknown as Resources;
+            const next = translator.translate(input);
+            assert.deepEqual(next, translate(input, options));
+            assert.deepEqual(findChangedTwins(previous, next), []);
+            const nextSlices = sliceConfiguration(next.configuration, slices);
+            assert.deepEqual(nextSlices, sliceConfiguration(next.configuration));
+            for (const [gateway, slice] of nextSlices)
+              assert.ok(slices.get(gateway) === slice || !isDeepStrictEqual(slices.get(gateway), slice), gateway);
+            [previous, slices] = [next, nextSlices];
+          }
+        }),
         { numRuns: effort(500, 20) },
       );
     });

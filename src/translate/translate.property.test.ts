@@ -22,14 +22,26 @@ import {
 } from '../ir/gen/config_pb.ts';
 import { conditionReasons, type Condition } from './conditions.ts';
 import { formatConflict } from './policy-conflicts.ts';
-import { arbitraryResources as resources } from './testdata/arbitrary-resources.ts';
+import { arbitraryResources } from './testdata/arbitrary-resources.ts';
 import { translate as translateWith, type Translation } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { drawOnce } from '../../test/kit/draw-once.ts';
 import { effort } from '../../test/kit/effort.ts';
 
+const resources = drawOnce(arbitraryResources);
+
 /** With everything that there is. */
-function translate(input: Resources): Translation {
+function translateAnew(input: Resources): Translation {
   return translateWith(input, { inference: inferenceTranslation });
+}
+
+const translations = new WeakMap<Resources, Translation>();
+
+/** It is deterministic, which has a test. */
+function translate(input: Resources): Translation {
+  let translation = translations.get(input);
+  if (translation === undefined) translations.set(input, (translation = translateAnew(input)));
+  return translation;
 }
 
 function print<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly string[] {
@@ -37,7 +49,7 @@ function print<D extends DescMessage>(schema: D, messages: readonly MessageShape
 }
 
 function printAll(input: Resources): unknown {
-  const { configuration, statuses, notices, conflicts } = translate(input);
+  const { configuration, statuses, notices, conflicts } = translateAnew(input);
   return {
     listeners: print(ListenerSchema, configuration.listeners),
     routes: print(RouteSchema, configuration.routes),
@@ -130,7 +142,7 @@ describe('translate', () => {
   });
 
   test('is deterministic, and the order of the input does not matter', () => {
-    const shuffled = resources.chain((input) =>
+    const shuffled = arbitraryResources.chain((input) =>
       fc
         .record(
           Object.fromEntries(

@@ -1,6 +1,8 @@
 // What an operator sees of the servers of a federation: at the admin port, and in the metrics.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { executeCommand } from '../../src/cmd/command.ts';
+import { statusCommand } from '../../src/cmd/status.ts';
 import type { GatewayRun } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { startFederatedGateway } from '../mcp/federated-gateway.ts';
@@ -9,6 +11,19 @@ import { initialize, post, request } from './federation-fixture.ts';
 import { readSeries } from './gateway-fixture.ts';
 
 const backend = 'ProxyBackend/default/all';
+
+/** `mcp-gatehouse status`. */
+async function runStatus(args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  const code = await executeCommand(statusCommand, [...args], {
+    stdout: (text) => void (out += text),
+    stderr: (text) => void (err += text),
+    color: false,
+    env: {},
+  });
+  return { code, out, err };
+}
 
 interface ShownTarget {
   readonly name: string;
@@ -69,7 +84,22 @@ describe('the servers of a federation', () => {
     );
   };
 
+  test('status says when it cannot ask, and takes nothing that is about a cluster', async () => {
+    const admin = `http://127.0.0.1:${gateway.adminPort}`;
+    const none = await runStatus(['--admin', `http://127.0.0.1:${tickets.port}`]);
+    assert.equal(none.code, 2);
+    assert.match(none.err, /is not the admin port of a gateway/);
+    for (const more of [['-A'], ['-n', 'team'], ['--watch'], ['tickets'], ['--controller-namespace', 'other']]) {
+      const refused = await runStatus(['--admin', admin, ...more]);
+      assert.equal(refused.code, 2, more.join(' '));
+      assert.match(refused.err, /--admin asks one gateway/);
+    }
+  });
+
   test('are unknown until somebody asks them', async () => {
+    const told = await runStatus(['--admin', `http://127.0.0.1:${gateway.adminPort}`]);
+    assert.deepEqual([told.code, told.out.split('\n').at(-2)], [0, '0 of 2 servers are down.']);
+    assert.match(told.out, /tickets \(tix_\): nobody has asked it yet/);
     const shown = await readTargets('/routes?format=json');
     assert.deepEqual(shown[0], {
       name: 'tickets',
@@ -143,6 +173,13 @@ describe('the servers of a federation', () => {
     assert.match(page, /badge bad">down<\/span>[^]*ago: [^<]*ECONNREFUSED/);
     assert.match(await read('/config'), /class="bad">wiki \(wiki_\): down/);
     assert.deepEqual(await series('target_up'), { '{target="tickets"}': 1, '{target="wiki"}': 0 });
+    const told = await runStatus(['--admin', `http://127.0.0.1:${gateway.adminPort}`]);
+    assert.deepEqual([told.code, told.err], [1, '']);
+    assert.match(told.out, /^federation ProxyBackend\/default\/all, 2 servers\n {2}tickets \(tix_\): up, desk 1\.0\.0/);
+    assert.match(told.out, /\n {2}wiki \(wiki_\): down, [^\n]*ECONNREFUSED[^]*\n1 of 2 servers is down\.\n$/);
+    const { out, code } = await runStatus(['--admin', `http://127.0.0.1:${gateway.adminPort}`, '-o', 'json']);
+    const { well, federations } = JSON.parse(out) as { well: boolean; federations: { targets: ShownTarget[] }[] };
+    assert.deepEqual([code, well, federations[0]!.targets.map(({ health }) => health)], [1, false, ['up', 'down']]);
     assert.ok((await series('requests_total'))['{target="wiki",result="down"}']! > 0);
     await wiki.restart();
     await waitFor('it is up', async () => (await series('target_up'))['{target="wiki"}'] === 1);

@@ -40,7 +40,7 @@ export function formatFederation({ targets, item }: ExplainedFederation): string
       ? 'whichever target lists it, if only one does: names have no prefixes'
       : 'no target: none of them serves it (include, exclude)';
   if (item.target === null)
-    return `no target: names begin with one of ${targets.map(({ prefix }) => `${prefix}_`).join(', ')}`;
+    return `no target: names begin with one of ${targets.map(({ prefix }) => `${prefix}_`).join(', ')}; explain what a page of an MCP App calls by the prefixed name`;
   const server = `target ${item.target}, which calls it ${item.own}`;
   return item.isServed ? server : `${server} and does not serve it (include, exclude)`;
 }

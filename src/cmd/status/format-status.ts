@@ -57,6 +57,9 @@ const nameColumn: Column = { title: 'NAME', least: 16 };
 /** The tables, in the order in which they are shown. */
 function listTables(report: StatusReport): readonly StatusTable[] {
   const { namespace } = report;
+  const hasFederations = report.proxyBackends.some(
+    ({ conditions }) => findCondition(conditions, 'TargetsHealthy') !== undefined,
+  );
   return [
     {
       title: 'GatewayClasses',
@@ -110,8 +113,9 @@ function listTables(report: StatusReport): readonly StatusTable[] {
         { title: 'TARGETS', least: 12, leaves: 1 },
         { title: 'ACCEPTED' },
         { title: 'RESOLVEDREFS' },
+        ...(hasFederations ? [{ title: 'TARGETSHEALTHY' }] : []),
       ],
-      rows: report.proxyBackends.map((each) => formatBackend(each, namespace)),
+      rows: report.proxyBackends.map((each) => formatBackend(each, namespace, hasFederations)),
     },
     {
       title: 'InferencePools',
@@ -156,7 +160,7 @@ function formatCondition(conditions: readonly StatusCondition[], type: string): 
   if (condition.stale) return { text: 'stale', color: 'yellow' };
   return {
     text: condition.status,
-    color: condition.good ? 'green' : condition.status === 'Unknown' ? 'yellow' : 'red',
+    color: condition.status === 'Unknown' ? 'yellow' : condition.good ? 'green' : 'red',
   };
 }
 
@@ -211,7 +215,7 @@ function formatPolicy(policy: StatusPolicy, shown: string | null): TableCell[][]
   ]);
 }
 
-function formatBackend(backend: StatusBackend, shown: string | null): TableCell[] {
+function formatBackend(backend: StatusBackend, shown: string | null, hasFederations: boolean): TableCell[] {
   const { state, namespace, targets, conditions } = backend;
   return [
     marks[state],
@@ -219,6 +223,7 @@ function formatBackend(backend: StatusBackend, shown: string | null): TableCell[
     { text: targets.join(', '), color: 'cyan' },
     formatCondition(conditions, 'Accepted'),
     formatCondition(conditions, 'ResolvedRefs'),
+    ...(hasFederations ? [formatCondition(conditions, 'TargetsHealthy')] : []),
   ];
 }
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { parseDocument } from 'yaml';
 import { type ConditionSubject, conditionReasons } from '../../translate/conditions.ts';
-import type { BehindGateway, GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
+import type { BehindGateway, GatewayFacts, KeysProblem, TargetFacts } from '../../translate/gateway-facts.ts';
 import type { Translation } from '../../translate/translate.ts';
 import { goodReasons } from './testing/good-reasons.ts';
 import { buildStatusReport } from './build-status-report.ts';
@@ -34,6 +34,8 @@ interface CaseOptions {
     readonly deployProblem?: string;
     readonly bindProblems?: Readonly<Record<string, string>>;
     readonly rollout?: GatewayFacts['rollout'];
+    /** By key of the backend and name of the server. */
+    readonly targets?: Readonly<Record<string, Readonly<Record<string, TargetFacts>>>>;
     /** By namespace/name of the policy. */
     readonly rejected?: Readonly<Record<string, string>>;
     readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
@@ -44,12 +46,13 @@ interface CaseOptions {
 
 /** The same by the keys of messages. */
 function readFacts(facts: CaseOptions['facts'] = {}): (translation: Translation) => Partial<GatewayFacts> {
-  const { rejected = {}, keyProblems = {}, bindProblems = {}, behind = [], ...rest } = facts;
+  const { rejected = {}, keyProblems = {}, bindProblems = {}, behind = [], targets = {}, ...rest } = facts;
   return ({ policyKeys }) => {
     const listKeys = (policy: string): readonly string[] => [...(policyKeys.get(policy)?.values() ?? [])].flat();
     return {
       ...rest,
       behind,
+      targets: new Map(Object.entries(targets).map(([backend, own]) => [backend, new Map(Object.entries(own))])),
       isSettled: () => behind.length === 0,
       listBehind: () => behind,
       bindProblems: new Map(Object.entries(bindProblems).map(([port, problem]) => [Number(port), problem])),

@@ -211,6 +211,10 @@ export const reasons = {
   header_mismatch: { status: 400, description: 'The headers and the body of the message do not agree.' },
   method_unknown: { status: 404, description: 'The protocol version does not have this method.' },
   /** Answered like a server that does not have the item. */
+  name_ambiguous: {
+    status: 200,
+    description: 'It cannot be told whose tool this is. Call it by its name in the list of tools.',
+  },
   item_hidden: { status: 200, description: 'The tool, prompt or resource is not known.' },
   body_not_readable: {
     status: 415,

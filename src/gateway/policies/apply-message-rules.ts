@@ -28,11 +28,12 @@ const unjudged: JudgedMessages = {
 };
 
 function judge(
-  { context, backend }: BackendRequest,
+  { context, backend, findAppTools }: BackendRequest,
   rules: McpAuthorizationConfig,
   isAgain: boolean,
 ): MessageVerdict | Promise<MessageVerdict> {
-  return judgeMessages({ context, rules, backend, token: context.caller, resource: context.mcp?.resource, isAgain });
+  const { caller: token, mcp } = context;
+  return judgeMessages({ context, rules, backend, token, resource: mcp?.resource, findAppTools, isAgain });
 }
 
 function keep(context: RequestContext, verdict: MessageVerdict): Verdict {

@@ -1,11 +1,12 @@
 // Several MCP servers behind one endpoint: which of them a request concerns is in its message, so the message is read before anything is sent. Where rules over
-// messages have read it, theirs is used. A body that cannot be read gets the answers that it gets from rules.
+// messages have read it, theirs is used. Where there are no rules, calls by the servers' own names get the prefixed ones here. A body that cannot be read gets the answers that it gets from rules.
 import type { RawHeaders } from '../http/exchange.ts';
 import type { Reason } from '../http/reasons.ts';
 import { exposeToScripts } from '../authentication/browser-access.ts';
 import { formatRpcError } from '../mcp/answer/rpc-error.ts';
 import type { KnownKeys } from '../config/mcp-authorization-config.ts';
 import type { MessageId } from '../mcp/read/message.ts';
+import { listBareCalls, renameCalls } from '../mcp/names/bare-calls.ts';
 import { readVersionHeader } from '../mcp/read/protocol-version.ts';
 import { findUnreadableForm, type MessageBody, readMessageBody } from '../mcp/read/read-message-body.ts';
 import { readItems } from '../mcp/read/read-item.ts';
@@ -31,7 +32,7 @@ export function readFederatedMessage(request: BackendRequest): Verdict | Promise
     return answerMalformed(context, 'header_mismatch', undefined, severalVersions.code, severalVersions.message);
   switch (exchange.method) {
     case 'POST':
-      return readPost(context, version.version);
+      return readPost(request, version.version);
     case 'GET':
     case 'DELETE':
       return readNothing(context);
@@ -44,17 +45,18 @@ function isBehindPrefix(path: string, prefix: string | undefined): boolean {
   return prefix !== undefined && path !== prefix && path !== `${prefix}/`;
 }
 
-function readPost(context: RequestContext, version: string | undefined): Verdict | Promise<Verdict> {
+function readPost(request: BackendRequest, version: string | undefined): Verdict | Promise<Verdict> {
+  const { context } = request;
   const { exchange, messages } = context;
   if (messages?.read !== undefined) return continueUnchanged;
   if (messages?.body !== undefined) return readAgain(context, messages, messages.body);
   const unreadable = exchange.hasBody ? findUnreadableForm(exchange.headers) : undefined;
   if (unreadable !== undefined) return deny(context, 'body_not_readable', unreadable);
   const body = readMessageBody(exchange);
-  const act = (read: MessageBody): Verdict => {
+  const act = (read: MessageBody): Verdict | Promise<Verdict> => {
     if (!read.ok) return deny(context, read.reason, read.detail, retryHeaders(read.reason));
     const { share } = read;
-    return keep(context, version, read.bytes, () => void share.resize(0));
+    return keep(request, version, read.bytes, () => void share.resize(0));
   };
   return body instanceof Promise ? body.then(act) : act(body);
 }
@@ -80,11 +82,12 @@ function readNothing(context: RequestContext): Verdict | Promise<Verdict> {
 const noKeys: KnownKeys = new Map();
 
 function keep(
-  context: RequestContext,
+  request: BackendRequest,
   versionHeader: string | undefined,
   bytes: Uint8Array,
   releaseBody: () => void,
-): Verdict {
+): Verdict | Promise<Verdict> {
+  const { context, backend, findAppTools } = request;
   const { headers } = context.exchange;
   const reading = readMessages(bytes, { headers, versionHeader, transport: 'streamable-http' }, noKeys);
   if (!reading.ok) {
@@ -92,10 +95,25 @@ function keep(
     return answerMalformed(context, reading.reason, reading.id, reading.code, reading.message);
   }
   const { read } = reading;
-  context.mcpMessage = seeFirst(read);
-  context.messages = { ...continueUnchanged, body: bytes, read, releaseBody, filterAnswer: undefined };
-  return continueUnchanged;
+  const pass = (
+    named: Pick<JudgedMessages, 'mcpName' | 'refused'> & { readonly read: ReadBody },
+    body = bytes,
+  ): Verdict => {
+    context.mcpMessage = seeFirst(named.read);
+    context.messages = { ...continueUnchanged, ...named, body, releaseBody, filterAnswer: undefined };
+    return continueUnchanged;
+  };
+  const bare = listBareCalls(backend.federation, read);
+  if (bare.length === 0 || findAppTools === undefined) return pass({ read });
+  return findAppTools(bare, read.messages[0], always).then(({ prefixed, refused }) => {
+    if (prefixed.size === 0) return pass({ read, refused });
+    const { bytes: body, ...renamed } = renameCalls(read, prefixed, noKeys);
+    return pass({ ...renamed, refused }, body);
+  });
 }
+
+/** Without rules lists show everything. */
+const always = (): boolean => true;
 
 /** The rules changed the body: an item that is hidden has another name now, or messages of a batch are gone. */
 function readAgain(context: RequestContext, messages: JudgedMessages, body: Uint8Array): Verdict {

@@ -2,6 +2,7 @@
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { ReadBody } from '../mcp/read/parse-message.ts';
+import type { RefusedNames } from './app-tools.ts';
 import type { Continuation, Denial, GatewayAnswer } from './verdict.ts';
 
 /** The messages may go on, in this form. */
@@ -10,6 +11,8 @@ export interface JudgedMessages extends Continuation {
   readonly body: Uint8Array | undefined;
   /** The messages of that body; undefined: they would have to be read again. */
   readonly read?: ReadBody | undefined;
+  /** Tools that are called by names that cannot be told apart, or not yet. */
+  readonly refused?: RefusedNames | undefined;
   /** Of the one message: the name as the client sent it, and the seed of the one that the server gets instead, because the rules hide the item. */
   readonly hidden?: { readonly name: string; readonly seed: string } | undefined;
   /** Mcp-Name as it goes upstream, when it is not what the client sent. */

@@ -2,6 +2,7 @@
 // connections stay what they are is kept.
 import type { Log } from '../../../base/log.ts';
 import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
+import { createAppTools } from './app-tools.ts';
 import { PendingRequests } from './pending-requests.ts';
 import { ListCache } from './list-cache.ts';
 import { OwnedNames } from './owned-names.ts';
@@ -51,6 +52,8 @@ export class Federation {
   readonly lists = new ListCache(() => performance.now());
   /** Where names have no prefixes: whose they are. */
   readonly owned: OwnedNames;
+  /** Where they have: what pages of MCP Apps call without it. */
+  readonly appTools: OwnedNames;
   readonly slow = new SlowTargets(() => performance.now());
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
@@ -62,7 +65,9 @@ export class Federation {
     this.#parts = parts;
     this.#config = config;
     const { key, log } = parts;
-    this.owned = new OwnedNames({ key, log, cache: this.lists, now: () => performance.now() });
+    const names = { key, log, cache: this.lists, now: () => performance.now() };
+    this.owned = new OwnedNames(names);
+    this.appTools = createAppTools(names);
     this.#members = this.#connectAll(config);
   }
 
@@ -91,7 +96,9 @@ export class Federation {
     for (const [name, { connected, stopWatching }] of before) {
       stopWatching();
       this.forgetLists(name);
-      if (!this.#members.has(name) || config.naming === 'always') this.owned.drop(name);
+      const isGone = !this.#members.has(name);
+      if (isGone || config.naming === 'always') this.owned.drop(name);
+      if (isGone || config.naming === 'never') this.appTools.drop(name);
       this.slow.forget(name);
       if (this.#members.get(name)?.connected !== connected) connected.close();
     }
@@ -103,6 +110,7 @@ export class Federation {
   forgetLists(target: string): void {
     this.lists.forget(target);
     this.owned.outdate(target);
+    this.appTools.outdate(target);
   }
 
   /** Names that several targets claim, and that none of them serves. */

@@ -1,4 +1,4 @@
-// All pages of a list of one target: those that are kept, or new ones, which are kept as long as the target allows. Without prefixes, whose names they are is noted.
+// All pages of a list of one target: those that are kept, or new ones, which are kept as long as the target allows. Whose names they are is noted where that has to be known.
 import type { ListMethod } from '../read/list-methods.ts';
 import { type Fetched, fetchWholeList, type WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
@@ -7,11 +7,11 @@ import type { Speaker, Target } from './target.ts';
 /** What a federation remembers of lists. */
 export interface ListMemory {
   readonly cache: ListCache;
-  /** Undefined: names carry prefixes. */
-  readonly owned: ListNotes | undefined;
+  /** Undefined: whose names they are need not be known. */
+  readonly notes: ListNotes | undefined;
 }
 
-interface ListNotes {
+export interface ListNotes {
   /** Asked before a list is fetched, and told with it. */
   epochOf(target: string): number;
   isNoted(target: string, method: ListMethod, speaker: Speaker): boolean;
@@ -19,22 +19,22 @@ interface ListNotes {
 }
 
 export async function fetchKeptList(
-  { cache, owned }: ListMemory,
+  { cache, notes }: ListMemory,
   target: Target,
   speaker: Speaker,
   method: ListMethod,
   signal: AbortSignal,
 ): Promise<Fetched<WholeList>> {
   const { name } = target.config;
-  const epoch = owned?.epochOf(name) ?? 0;
+  const epoch = notes?.epochOf(name) ?? 0;
   const kept = cache.find(name, method, speaker);
   if (kept !== undefined) {
-    if (owned?.isNoted(name, method, speaker) === false) owned.note(name, method, speaker, kept, epoch);
+    if (notes?.isNoted(name, method, speaker) === false) notes.note(name, method, speaker, kept, epoch);
     return { ok: true, list: kept };
   }
   const fetched = await fetchWholeList(target, speaker, method, signal);
   if (!fetched.ok) return fetched;
   cache.keep(name, method, speaker, fetched.list);
-  owned?.note(name, method, speaker, fetched.list, epoch);
+  notes?.note(name, method, speaker, fetched.list, epoch);
   return fetched;
 }

@@ -1,6 +1,7 @@
 // Lists that targets allow to be kept, until their time is over or the target says that they have changed.
 import type { ListMethod } from '../read/list-methods.ts';
 import type { WholeList } from './fetch-list.ts';
+import { formatAudience } from './list-audience.ts';
 import type { Speaker } from './target.ts';
 
 interface KeptList {
@@ -61,7 +62,6 @@ export class ListCache {
   }
 }
 
-/** A server may list other things to a client of another version, or with other capabilities. */
 function formatKey(target: string, method: ListMethod, speaker: Speaker, owner: string | undefined): string {
-  return [target, method, speaker.version, speaker.capabilities, owner ?? ''].join('\0');
+  return [target, method, formatAudience(speaker), owner ?? ''].join('\0');
 }

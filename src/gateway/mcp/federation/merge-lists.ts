@@ -7,7 +7,7 @@ import { hasScheme } from '../names/names.ts';
 import { renameListItem } from '../names/rename-answer.ts';
 import { rpcCodes } from '../read/message.ts';
 import type { ListMethod } from '../read/list-methods.ts';
-import { fetchKeptList } from './fetch-kept-list.ts';
+import { fetchKeptList, type ListNotes } from './fetch-kept-list.ts';
 import { type Fetched, fetchPage, type WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
 import { type ListPlace, openCursor, sealCursor } from './list-cursor.ts';
@@ -25,6 +25,8 @@ export interface ListedFederation {
   readonly cache: ListCache;
   /** Undefined: names carry prefixes. */
   readonly owned?: OwnedNames | undefined;
+  /** Where lists are noted. Undefined: nowhere. */
+  readonly notes?: ListNotes | undefined;
   readonly sealer: Sealer;
 }
 
@@ -141,9 +143,9 @@ class Merging {
   }
 
   fetchWhole(target: Target): Promise<Fetched<WholeList>> {
-    const { cache, owned } = this.federation;
+    const { cache, notes } = this.federation;
     const { method, speaker, signal } = this.#request;
-    return fetchKeptList({ cache, owned }, target, speaker, method, signal);
+    return fetchKeptList({ cache, notes }, target, speaker, method, signal);
   }
 
   fetchPage(target: Target, cursor: string | undefined): Promise<Fetched<ListPage>> {

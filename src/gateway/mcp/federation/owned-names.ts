@@ -6,7 +6,9 @@ import type { ListMethod } from '../read/list-methods.ts';
 import type { Item } from '../read/read-item.ts';
 import { fetchKeptList } from './fetch-kept-list.ts';
 import type { WholeList } from './fetch-list.ts';
+import { formatAudience } from './list-audience.ts';
 import type { ListCache } from './list-cache.ts';
+import type { ListItem } from './read-list-page.ts';
 import { type ContestedName, listsOfKind, Owners, type Ownership, type OwnershipChange } from './owners.ts';
 import type { Speaker, Target } from './target.ts';
 
@@ -17,7 +19,26 @@ export interface OwnedNamesParts {
   readonly log: Log;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
+  /** What the names are for. Default: to find every item of a federation without prefixes. */
+  readonly use?: NameUse;
 }
+
+/** What names are for. */
+export interface NameUse {
+  /** Whether an entry of a list counts. */
+  readonly counts: (entry: ListItem) => boolean;
+  /** Whether names are nobody's as long as this target has never listed. */
+  readonly isNeeded: (target: FederationTarget) => boolean;
+  /** Says which names several targets claim from now on. */
+  readonly logContested: (log: Log, fields: object) => void;
+}
+
+const everyItem: NameUse = {
+  counts: () => true,
+  isNeeded: ({ failsClosed }) => failsClosed,
+  logContested: (log, fields) =>
+    log.warn(fields, 'several servers of a federation claim the same names; none of them serves these'),
+};
 
 /** A target with its configuration in force. */
 interface Member {
@@ -42,6 +63,7 @@ const maxLogged = 20;
 
 export class OwnedNames {
   readonly #parts: OwnedNamesParts;
+  readonly #use: NameUse;
   readonly #owners: Owners;
   readonly #asking = new Map<string, Promise<void>>();
   /** When a list may be asked for that could not be read. */
@@ -49,6 +71,7 @@ export class OwnedNames {
 
   constructor(parts: OwnedNamesParts) {
     this.#parts = parts;
+    this.#use = parts.use ?? everyItem;
     this.#owners = new Owners(parts.now);
   }
 
@@ -62,7 +85,7 @@ export class OwnedNames {
 
   /** A target has listed this to a client. */
   note(target: string, method: ListMethod, speaker: Speaker, { items, isPublic }: WholeList, epoch: number): void {
-    const names = items.map(({ own }) => own);
+    const names = items.filter(this.#use.counts).map(({ own }) => own);
     const view = isPublic ? toAll : formatView(speaker);
     this.#tell(this.#owners.note(target, method, view, names, epoch));
   }
@@ -85,10 +108,16 @@ export class OwnedNames {
     this.#tell(this.#owners.drop(target));
   }
 
-  /** Whose item it is. Asks for lists that this client has not seen; when nobody has the item, for all of them. */
-  async find(members: Iterable<Member>, speaker: Speaker, { kind, name }: Item): Promise<NameFinding> {
+  /** Whose item it is. Asks for lists that this client has not seen; when nobody has the item, for all of them. `isVisible`: whether an item of this target is there for the client. */
+  async find(
+    members: Iterable<Member>,
+    speaker: Speaker,
+    { kind, name }: Item,
+    isVisible: (target: string) => boolean = always,
+  ): Promise<NameFinding> {
     const byName = new Map(Array.from(members, (member) => [member.config.name, member]));
-    const serves = (target: string): boolean => byName.get(target)?.config.selects[kind](name) === true;
+    const serves = (target: string): boolean =>
+      byName.get(target)?.config.selects[kind](name) === true && isVisible(target);
     const methods = listsOfKind[kind];
     await this.#askAll(byName.values(), methods, speaker, -Infinity);
     let ownership = this.#owners.find(kind, name, serves);
@@ -97,7 +126,7 @@ export class OwnedNames {
       ownership = this.#owners.find(kind, name, serves);
     }
     for (const { config } of byName.values())
-      if (config.failsClosed && methods.some((method) => !this.#owners.hasListed(config.name, method)))
+      if (this.#use.isNeeded(config) && methods.some((method) => !this.#owners.hasListed(config.name, method)))
         return { kind: 'unavailable', target: config.name };
     return ownership;
   }
@@ -136,7 +165,7 @@ export class OwnedNames {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), askMs);
     try {
-      const fetched = await fetchKeptList({ cache, owned: this }, target, speaker, method, stop.signal);
+      const fetched = await fetchKeptList({ cache, notes: this }, target, speaker, method, stop.signal);
       this.#retryAt.delete(key);
       if (fetched.ok) return;
       this.#retryAt.set(key, now() + retryMs);
@@ -153,10 +182,7 @@ export class OwnedNames {
     const { log, key: backend } = this.#parts;
     const { contested, settled } = change;
     if (contested.length > 0)
-      log.warn(
-        { backend, count: contested.length, names: contested.slice(0, maxLogged) },
-        'several servers of a federation claim the same names; none of them serves these',
-      );
+      this.#use.logContested(log, { backend, count: contested.length, names: contested.slice(0, maxLogged) });
     if (settled.length > 0)
       log.info(
         {
@@ -169,10 +195,11 @@ export class OwnedNames {
   }
 }
 
+const always = (): boolean => true;
+
 /** The view of a list that is the same for all. */
 const toAll = '';
 
-/** A server may list other things to a client of another version, or with other capabilities. */
-function formatView({ version, capabilities, owner }: Speaker): string {
-  return [version, capabilities, owner ?? ''].join('\0');
+function formatView(speaker: Speaker): string {
+  return `${formatAudience(speaker)}\0${speaker.owner ?? ''}`;
 }

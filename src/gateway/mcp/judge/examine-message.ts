@@ -69,7 +69,17 @@ export function examineMessage(step: MessageStep, message: Message): Examination
   const unknown = findMethodProblem(step, message);
   if (unknown !== undefined) return unknown;
   if (!reading.ok) return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, reading.problem);
-  return judgeUses(step, message, protocolVersion, reading.items);
+  const refusal = findRefusedName(step, reading.items);
+  return refusal ?? judgeUses(step, message, protocolVersion, reading.items);
+}
+
+/** A name that means several tools, or one that cannot be found yet. */
+function findRefusedName(step: MessageStep, [item]: readonly Item[]): Examination | undefined {
+  const error = item?.kind === 'tool' ? step.refused?.get(item.name) : undefined;
+  if (error === undefined) return undefined;
+  const detail = step.context.detail ?? error.message;
+  noteRefusal(step, 'name_ambiguous', detail);
+  return { kind: 'answered', reason: 'name_ambiguous', detail, status: 200, error };
 }
 
 function findMethodProblem(step: MessageStep, message: MethodMessage): Examination | undefined {

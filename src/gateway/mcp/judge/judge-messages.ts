@@ -21,6 +21,8 @@ import type { Message, MessageId } from '../read/message.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { createItemJudges, type MessageStep, noteDenial, noteMessage, notePass, noteRefusal } from './message-step.ts';
 import type { MessageVerdict } from '../../request/judged-messages.ts';
+import type { FindAppTools } from '../../request/app-tools.ts';
+import type { FederationConfig } from '../../config/federation-config.ts';
 import type { FilterAnswer } from '../../http/answer-filter.ts';
 import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
 import type { ReadBody } from '../read/parse-message.ts';
@@ -30,6 +32,7 @@ import { findUnreadableForm, type MessageBody, readMessageBody } from '../read/r
 import { restoreNames } from '../answer/restore-names.ts';
 import { formatRpcAnswer, formatRpcError, type RpcError } from '../answer/rpc-error.ts';
 import { chooseOwnItemFinder } from '../names/own-item.ts';
+import { listBareCalls, renameCalls } from '../names/bare-calls.ts';
 import { renameItem } from '../names/rename-request.ts';
 
 /** A request to an MCP backend with rules, after authentication and the rules over requests. */
@@ -41,6 +44,8 @@ export interface MessageRequest {
   readonly token: VerifiedToken | undefined;
   /** Where a challenge points to; set when the backend has MCP authentication. */
   readonly resource: ProtectedResource | undefined;
+  /** Of a federation: whose tools bare names mean. Undefined: nobody's. */
+  readonly findAppTools?: FindAppTools | undefined;
   /** The request was allowed earlier and its answer, a stream, is still open. Its body is no longer available. */
   readonly isAgain?: boolean;
 }
@@ -48,6 +53,8 @@ export interface MessageRequest {
 interface Step extends MessageStep {
   readonly token: VerifiedToken | undefined;
   readonly resource: ProtectedResource | undefined;
+  readonly federation: FederationConfig | undefined;
+  readonly findAppTools: FindAppTools | undefined;
 }
 
 /** Judges a request. Returns a promise only when it has to wait for a body. */
@@ -73,7 +80,7 @@ export function judgeMessages(request: MessageRequest): MessageVerdict | Promise
 }
 
 function startStep(
-  { context, rules, backend, token, resource }: MessageRequest,
+  { context, rules, backend, token, resource, findAppTools }: MessageRequest,
   versionHeader: string | undefined,
 ): Step {
   const caller = {
@@ -90,6 +97,8 @@ function startStep(
     getItemJudge: createItemJudges(caller),
     token,
     resource,
+    federation: backend.federation,
+    findAppTools,
   };
 }
 
@@ -137,18 +146,21 @@ function judgePost(step: Step): MessageVerdict | Promise<MessageVerdict> {
   return body instanceof Promise ? body.then((read) => judgeRead(step, read)) : judgeRead(step, body);
 }
 
-function judgeRead(step: Step, body: MessageBody): MessageVerdict {
+function judgeRead(step: Step, body: MessageBody): MessageVerdict | Promise<MessageVerdict> {
   if (!body.ok)
     return deny(step, body.reason, body.detail, body.reason === 'bodies_over_budget' ? ['retry-after', '1'] : []);
   const { bytes, share } = body;
-  const verdict = judgeBody(step, bytes);
   const release = (): void => void share.resize(measureSubscription(step.context.exchange));
-  if (verdict.kind === 'continue') return { ...verdict, releaseBody: release };
-  release();
-  return verdict;
+  const act = (verdict: MessageVerdict): MessageVerdict => {
+    if (verdict.kind === 'continue') return { ...verdict, releaseBody: release };
+    release();
+    return verdict;
+  };
+  const judged = judgeBody(step, bytes);
+  return judged instanceof Promise ? judged.then(act) : act(judged);
 }
 
-function judgeBody(step: Step, bytes: Uint8Array): MessageVerdict {
+function judgeBody(step: Step, bytes: Uint8Array): MessageVerdict | Promise<MessageVerdict> {
   const { context, caller, versionHeader, transport } = step;
   const reading = readMessages(
     bytes,
@@ -161,6 +173,31 @@ function judgeBody(step: Step, bytes: Uint8Array): MessageVerdict {
     return answerMalformed(step, reason, id, { code, message });
   }
   const { read } = reading;
+  const bare = listBareCalls(step.federation, read);
+  return bare.length === 0 || step.findAppTools === undefined
+    ? judgeNamed(step, read, bytes)
+    : judgeBareCalls(step, read, bytes, bare, step.findAppTools);
+}
+
+/** Every tool has its one name before it is judged. What lists hide from the caller is not found, like what does not exist. */
+async function judgeBareCalls(
+  step: Step,
+  read: ReadBody,
+  bytes: Uint8Array,
+  names: readonly string[],
+  find: FindAppTools,
+): Promise<MessageVerdict> {
+  const [message] = read.messages;
+  const isListed = step.getItemJudge(chooseVersion(step.versionHeader, message, step.transport));
+  const { prefixed, refused } = await find(names, message, (name) => isListed('tool', name));
+  const named: Step = { ...step, refused };
+  if (prefixed.size === 0) return judgeNamed(named, read, bytes);
+  const renamed = renameCalls(read, prefixed, step.caller.rules.argumentKeys);
+  const verdict = judgeNamed(named, renamed.read, renamed.bytes);
+  return verdict.kind === 'continue' ? { mcpName: renamed.mcpName, ...verdict } : verdict;
+}
+
+function judgeNamed(step: Step, read: ReadBody, bytes: Uint8Array): MessageVerdict {
   const verdict = read.isBatch ? judgeSeveral(step, read, bytes) : judgeSingle(step, read.messages[0], bytes);
   return withRead(verdict, read, bytes);
 }

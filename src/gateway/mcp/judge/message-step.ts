@@ -4,6 +4,7 @@ import { describeDenial } from '../../authorization/describe-denial.ts';
 import { listOutcomes } from '../../authorization/describe-outcomes.ts';
 import type { RuleReference } from '../../config/rule-set.ts';
 import type { Reason } from '../../http/reasons.ts';
+import type { RefusedNames } from '../../request/app-tools.ts';
 import { noteDecision, type RequestContext } from '../../request/request-context.ts';
 import { seeMessage } from '../../request/seen-message.ts';
 import type { ItemJudge } from '../answer/answer-expectation.ts';
@@ -21,6 +22,8 @@ export interface MessageStep {
   readonly versionHeader: string | undefined;
   /** Judges items for lists; one judge per protocol version, so mostly one per request. */
   readonly getItemJudge: (protocolVersion: string) => ItemJudge;
+  /** Tools of a federation that are called by names which nobody can tell apart, and the errors for them. */
+  readonly refused?: RefusedNames | undefined;
 }
 
 /** The judges of a request, each created on first use. */

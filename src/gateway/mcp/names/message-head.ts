@@ -11,33 +11,43 @@ export interface MessageHead {
 }
 
 const headKeys: ReadonlySet<string> = new Set(['id', 'method', 'result', 'error']);
+/** Nobody takes a longer key for one of them. */
+const maxLookalikeLength = 24;
+
+/** Whether some reader takes the key for one that counts. */
+function isLookalike(key: string): boolean {
+  return key !== 'jsonrpc' && key.length <= maxLookalikeLength && headKeys.has(foldKey(key));
+}
+
+/** No value begins there. */
+const absent = -1;
 
 /** Reads the head of one message; undefined: it is none, or two readers could differ about it. The grammar of the rest is not checked. */
 export function readMessageHead(text: string): MessageHead | undefined {
   const start = skipSpace(text, 0);
   if (text[start] !== '{') return undefined;
-  const places = new Map<string, number>();
+  // Where the values begin.
+  const places = { id: absent, method: absent, result: absent, error: absent };
   let isClear = true;
   const end = walkMembers(text, start, (key, at) => {
-    const folded = key.length > 24 ? key : foldKey(key);
-    if (!headKeys.has(folded)) return undefined;
-    if (folded !== key || places.has(key)) isClear = false;
-    places.set(key, at);
+    if (key === 'id' || key === 'method' || key === 'result' || key === 'error') {
+      if (places[key] !== absent) isClear = false;
+      places[key] = at;
+    } else if (isLookalike(key)) isClear = false;
     return undefined;
   });
   if (!isClear || text[end - 1] !== '}' || skipSpace(text, end) !== text.length) return undefined;
-  const idAt = places.get('id');
-  const id = idAt === undefined ? undefined : readId(text, idAt);
-  if (idAt !== undefined && id === undefined) return undefined;
-  const methodAt = places.get('method');
-  const isAnswer = places.has('result') || places.has('error');
-  if (methodAt === undefined) {
-    if (!isAnswer || (places.has('result') && (places.has('error') || id === undefined || id === 'null')))
-      return undefined;
+  const id = places.id === absent ? undefined : readId(text, places.id);
+  if (places.id !== absent && id === undefined) return undefined;
+  const hasResult = places.result !== absent;
+  const hasError = places.error !== absent;
+  const isAnswer = hasResult || hasError;
+  if (places.method === absent) {
+    if (!isAnswer || (hasResult && (hasError || id === undefined || id === 'null'))) return undefined;
     return { kind: 'response', id: id === 'null' ? undefined : id, method: undefined };
   }
-  if (isAnswer || text[methodAt] !== '"' || id === 'null') return undefined;
-  const method = readString(text, methodAt, walkValue(text, methodAt));
+  if (isAnswer || text[places.method] !== '"' || id === 'null') return undefined;
+  const method = readString(text, places.method, walkValue(text, places.method));
   return { kind: id === undefined ? 'notification' : 'request', id, method };
 }
 

@@ -24,6 +24,12 @@ export function readClientName(federation: FederationConfig, name: string): Name
   return readPrefixed(federation, name, name.indexOf('_'), (end) => name.slice(end + 1));
 }
 
+/** Whether a name begins like those of a target, also where it leads to nothing there. */
+export function hasKnownPrefix(federation: FederationConfig, name: string): boolean {
+  const end = name.indexOf('_');
+  return end > 0 && end <= longestPrefix && findByPrefix(federation).has(name.slice(0, end));
+}
+
 /** The beginning of a URI (RFC 3986 section 3.1). */
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 const uiScheme = 'ui://';

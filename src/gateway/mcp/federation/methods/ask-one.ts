@@ -1,23 +1,14 @@
 // Requests about one item: the target that its name leads to answers, and nobody else learns of it.
 import type { FederationTarget } from '../../../config/federation-config.ts';
-import { createSeed } from '../../answer/stand-in.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
 import { hasScheme, readClientTask } from '../../names/names.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
-import type { AskedName } from '../event-id.ts';
 import type { TargetFailure } from '../target.ts';
 import { CallRelay } from './call-relay.ts';
 import { answerFailure, formatError, internalError, withoutAnswer, withoutTarget } from './failures.ts';
-import {
-  type Asked,
-  type Conversation,
-  type JudgedRequest,
-  type MessageSink,
-  nothingRunning,
-  type Running,
-} from './federated-request.ts';
+import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
 import { runLater } from './run-later.ts';
 
@@ -62,11 +53,17 @@ const withoutLists: TargetFailure = {
 };
 
 function refuseUnknown(
-  { speaker }: Conversation,
+  { speaker, refused, note }: Conversation,
   { message: { id, method } }: Asked,
   item: Item,
   sink: MessageSink,
 ): Running {
+  const refusal = item.kind === 'tool' ? refused?.get(item.name) : undefined;
+  if (refusal !== undefined) {
+    note({ reason: 'name_ambiguous' });
+    sink.answer(formatError(id, refusal.code, refusal.message));
+    return nothingRunning;
+  }
   const { code, message, data } =
     item.kind === 'resource' && !hasScheme(item.name)
       ? { code: rpcCodes.invalidParams, message: 'The URI has no scheme', data: { uri: item.name } }
@@ -101,15 +98,9 @@ function ask(
     return nothingRunning;
   }
   const text = renameItem(asked.text, method, own, (task) => readOwnTask(conversation, config, task));
-  const { judged } = conversation;
-  const named = item && judged && describeAsked(item, judged);
-  const relay = new CallRelay(conversation, { target: config, id, method, asked: named }, sink);
+  const relay = new CallRelay(conversation, { target: config, id, method, item }, sink);
   const message = { text, message: withOwnName(asked.message, own), parameterHeaders };
   return relay.follow(member.target.request(speaker, message, relay));
-}
-
-function describeAsked({ kind, name }: Item, { hidden }: JudgedRequest): AskedName {
-  return { kind, name, seed: createSeed(0), ...hidden, isHidden: hidden !== undefined };
 }
 
 /** A task of another target is none of this one: its id stays as it is, and means nothing there. */

@@ -3,8 +3,9 @@
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
 import type { MessageId } from '../../read/message.ts';
+import type { Item } from '../../read/read-item.ts';
 import { restoreMessage } from '../../answer/restore-names.ts';
-import { repeatStandIn } from '../../answer/stand-in.ts';
+import { createSeed, repeatStandIn } from '../../answer/stand-in.ts';
 import { type AskedName, sealEventId, sealLastEventId } from '../event-id.ts';
 import type { StreamMark } from '../read-messages.ts';
 import type { TargetCall, TargetEvents, TargetFailure, TargetMessage, TargetSession } from '../target.ts';
@@ -16,10 +17,17 @@ export interface RelayedCall {
   readonly target: FederationTarget;
   readonly id: MessageId;
   readonly method: string;
-  /** Its item, where rules hide some. */
-  readonly asked: AskedName | undefined;
+  /** Undefined: it names none, or the call is resumed. */
+  readonly item?: Item | undefined;
   /** Where the client begins; undefined: with the request. */
-  readonly resumedAfter?: string;
+  readonly resumed?: ResumedCall;
+}
+
+export interface ResumedCall {
+  /** The last id that the client has. */
+  readonly after: string;
+  /** What the call is about, where rules hide some. */
+  readonly asked: AskedName | undefined;
 }
 
 /** The first version whose clients know events without data, and come back when a server closes the stream of a call (SEP-1699). */
@@ -32,6 +40,7 @@ export class CallRelay implements TargetEvents {
   readonly #forget: (() => void) | undefined;
   /** In which the stream can be resumed. */
   #session: TargetSession | undefined;
+  #asked: AskedName | undefined;
   /** The last id that the client knows. */
   #lastEventId: string | undefined;
   /** It got one on this stream. */
@@ -43,7 +52,7 @@ export class CallRelay implements TargetEvents {
     this.#conversation = conversation;
     this.#call = call;
     this.#sink = sink;
-    this.#lastEventId = call.resumedAfter;
+    this.#lastEventId = call.resumed?.after;
     this.#forget = session && federation.pending.add(session.name, JSON.stringify(call.id), call.target.name);
   }
 
@@ -99,9 +108,9 @@ export class CallRelay implements TargetEvents {
 
   onFailure(failure: TargetFailure): void {
     if (this.#isOver) return;
-    const { id, target, resumedAfter } = this.#call;
+    const { id, target, resumed } = this.#call;
     const { note } = this.#conversation;
-    this.#answer(answerFailure(id, target, failure, note, resumedAfter !== undefined));
+    this.#answer(answerFailure(id, target, failure, note, resumed !== undefined));
   }
 
   /** The client reads events without data. */
@@ -111,8 +120,8 @@ export class CallRelay implements TargetEvents {
 
   /** The name that the client sent. The rules do this in the answer to the request; of a GET they do not know which name that was. */
   #restore(json: string): string {
-    const { asked, resumedAfter } = this.#call;
-    if (resumedAfter === undefined || asked?.isHidden !== true) return json;
+    const asked = this.#call.resumed?.asked;
+    if (asked?.isHidden !== true) return json;
     return restoreMessage(json, repeatStandIn(asked, asked.seed).parts);
   }
 
@@ -126,13 +135,25 @@ export class CallRelay implements TargetEvents {
   #seal(eventId: string | undefined): string | undefined {
     const { sealer, session } = this.#conversation;
     if (eventId === undefined || this.#session === undefined || session === undefined) return undefined;
-    const { target, id, method, asked } = this.#call;
+    const { target, id, method } = this.#call;
+    const asked = (this.#asked ??= this.#describeAsked());
     const place = { target: target.name, method, asked, id: JSON.stringify(id), eventId, session: this.#session };
     const sealed = sealEventId(sealer, session.name, place);
     if (sealed === undefined) return undefined;
     this.#lastEventId = sealed;
     this.#hasToldId = true;
     return sealed;
+  }
+
+  /** Only ids of events need it. */
+  #describeAsked(): AskedName | undefined {
+    const { item, resumed } = this.#call;
+    const { judged } = this.#conversation;
+    if (resumed !== undefined) return resumed.asked;
+    if (item === undefined || judged === undefined) return undefined;
+    const { kind, name } = item;
+    const { hidden } = judged;
+    return { kind, name, seed: createSeed(0), ...hidden, isHidden: hidden !== undefined };
   }
 
   #finish(): void {

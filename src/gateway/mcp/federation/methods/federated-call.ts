@@ -3,6 +3,7 @@
 import type { UpstreamCall } from '../../../forward/upstream/upstream-call.ts';
 import { isJsonObject } from '../../../../base/json-object.ts';
 import type { Reason } from '../../../http/reasons.ts';
+import type { RefusedNames } from '../../../request/app-tools.ts';
 import { formatRpcError } from '../../answer/rpc-error.ts';
 import { readFieldValues } from '../../read/field-values.ts';
 import { type MessageId, type RequestMessage, rpcCodes } from '../../read/message.ts';
@@ -42,6 +43,7 @@ export class FederatedCall implements UpstreamCall {
   /** Undefined once it has been handed on: a stream can last for hours. */
   #read: ReadBody | undefined;
   readonly #judged: JudgedRequest | undefined;
+  readonly #refused: RefusedNames | undefined;
   #running: Running[] = [];
   #isAborted = false;
 
@@ -51,6 +53,7 @@ export class FederatedCall implements UpstreamCall {
     this.#read = read;
     const { messages } = parts.context;
     this.#judged = messages?.filterAnswer === undefined ? undefined : { hidden: messages.hidden };
+    this.#refused = messages?.refused;
     // All that is needed of it is here.
     parts.context.messages = undefined;
     this.#answer = new ClientAnswer(parts.events, parts.headers);
@@ -141,7 +144,8 @@ export class FederatedCall implements UpstreamCall {
     const open = (speaker: Speaker, session: ClientSession | undefined): Conversation => {
       const { config } = federation;
       const parameterHeaders = parameters;
-      return { federation, config, speaker, session, sealer, parameterHeaders, judged: this.#judged, note: this.#note };
+      const [judged, refused, note] = [this.#judged, this.#refused, this.#note];
+      return { federation, config, speaker, session, sealer, parameterHeaders, judged, refused, note };
     };
     const version = readVersionHeader(context.exchange.headers);
     const header = version.ok ? version.version : undefined;

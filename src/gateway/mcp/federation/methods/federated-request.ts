@@ -2,6 +2,7 @@
 import type { Sealer } from '../../../../base/sealed.ts';
 import type { FederationConfig } from '../../../config/federation-config.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
+import type { RefusedNames } from '../../../request/app-tools.ts';
 import type { Reason } from '../../../http/reasons.ts';
 import type { MethodMessage, RequestMessage } from '../../read/message.ts';
 import type { ClientSession } from '../client-session.ts';
@@ -23,6 +24,8 @@ export interface Conversation {
   readonly parameterHeaders: RawHeaders;
   /** Undefined: there are no rules over messages. */
   readonly judged: JudgedRequest | undefined;
+  /** Tools that are called by names which cannot be told apart, or not yet; undefined: none. */
+  readonly refused: RefusedNames | undefined;
   readonly note: Note;
 }
 

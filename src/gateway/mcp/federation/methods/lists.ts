@@ -1,6 +1,7 @@
 // Requests for lists: those of all targets as one (merge-lists.ts).
 import type { ListMethod } from '../../read/list-methods.ts';
 import { rpcCodes } from '../../read/message.ts';
+import { chooseListNotes } from '../app-tools.ts';
 import { listMerged } from '../merge-lists.ts';
 import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
@@ -30,7 +31,8 @@ export function answerList(
   const { key, lists: cache, slow } = federation;
   const targets = federation.targets.map((target) => hearStreams(slow.pass(target), sink));
   const owned = config.naming === 'never' ? federation.owned : undefined;
-  const listed = { key, naming: config.naming, targets, cache, owned, sealer };
+  const notes = owned ?? chooseListNotes(method, federation.appTools);
+  const listed = { key, naming: config.naming, targets, cache, owned, notes, sealer };
   const onMissing = (target: string, problem: string): void => {
     if (isLate) slow.note(target);
     note({ detail: `${target}: ${problem}` });

@@ -49,7 +49,7 @@ function askForRest(
     sink.answer(answerFailure(id, { name }, withoutTarget, note), sealLastEventId(sealer, session.name));
     return nothingRunning;
   }
-  const call = { target: member.config, id, method, asked, resumedAfter: lastEventId };
+  const call = { target: member.config, id, method, resumed: { after: lastEventId, asked } };
   const relay = new CallRelay(conversation, call, sink);
   return relay.follow(member.target.resumeCall(speaker, place, relay));
 }
