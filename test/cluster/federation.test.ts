@@ -104,7 +104,7 @@ function createServer(name: string, image: string): object[] {
 
 /** A client that is closed after the test. */
 async function connect(t: { after(run: () => Promise<void>): void }, token = ann, library = sdkV1): Promise<SdkClient> {
-  const client = await library.connect({ url, token });
+  const client = await library.connect({ url, headers: { authorization: `Bearer ${token}` } });
   t.after(() => client.close());
   return client;
 }
@@ -151,9 +151,9 @@ test('who has no token gets in nowhere, and who is in no group sees one tool', a
 test('a change of rules: open streams tell of it, and the lists are others', async (t) => {
   const client = await connect(t, bob);
   assert.deepEqual(await client.listTools(), ['wiki_find']);
-  const told = client.toolChanges;
+  const told = client.changed.length;
   await cluster.apply(createRules('"support" in jwt.groups', 'mcp.target.name == "wiki"'));
-  await cluster.waitFor(() => client.toolChanges > told, { what: 'the stream tells of the change' });
+  await cluster.waitFor(() => client.changed.length > told, { what: 'the stream tells of the change' });
   assert.deepEqual(await client.listTools(), ofWiki);
   await waitUntilWell(cluster, [rules]);
 });
@@ -161,7 +161,7 @@ test('a change of rules: open streams tell of it, and the lists are others', asy
 test('a target whose Service does not exist: the status names it, the others are served, and it heals when the Service comes', async (t) => {
   const client = await connect(t);
   assert.deepEqual(await client.listTools(), [...ofTickets, ...ofWiki]);
-  const told = client.toolChanges;
+  const told = client.changed.length;
   await cluster.apply(createFederation([tickets, atWiki(), { name: 'crm', backendRef: toService('crm') }]));
   const condition = await waitForCondition(cluster, backend, {
     type: 'ResolvedRefs',
@@ -172,7 +172,7 @@ test('a target whose Service does not exist: the status names it, the others are
   await waitForCondition(cluster, backend, { type: 'Accepted', status: 'True' });
   const health = await waitForCondition(cluster, backend, { type: 'TargetsHealthy', status: 'False' });
   assert.equal(health.message, `1 of 3 servers is down: ${condition.message.replace('target ', '')}`);
-  await cluster.waitFor(() => client.toolChanges > told, { what: 'the stream tells of another target' });
+  await cluster.waitFor(() => client.changed.length > told, { what: 'the stream tells of another target' });
   assert.deepEqual(await client.listMissing(), ['crm']);
   assert.deepEqual(await client.listTools(), [...ofTickets, ...ofWiki]);
   await client.callTool('tix_ticket_list', {});
@@ -237,7 +237,7 @@ test('a pod crashes and does not come up: the other server is served, lists name
   const pods = await cluster.api.list<PodObject>(locateResources('Pod', namespace));
   const pod = pods.find(({ metadata }) => metadata.labels?.['app'] === 'tickets')!.metadata.name;
   await cluster.addImages({ 'ticket-server': crashing });
-  let told = client.toolChanges;
+  let told = client.changed.length;
   await cluster.signalContainer({ namespace, pod }, 'SIGKILL');
 
   for (const each of [client, late]) {
@@ -260,8 +260,8 @@ test('a pod crashes and does not come up: the other server is served, lists name
   const said = await runCommand(process.execPath, [program, 'status', ...flags]).catch((error: unknown) => error);
   assert.ok(said instanceof CommandFailedError, 'status ends with an error');
   for (const text of ['TARGETSHEALTHY', down.message.slice(0, 60)]) assert.ok(said.stdout.includes(text), said.stdout);
-  await cluster.waitFor(() => client.toolChanges > told, { what: 'the stream tells that it is missing' });
-  told = client.toolChanges;
+  await cluster.waitFor(() => client.changed.length > told, { what: 'the stream tells that it is missing' });
+  told = client.changed.length;
 
   await cluster.addImages({ 'ticket-server': ticketServer });
   await cluster.waitForObject<PodObject>(
@@ -270,7 +270,7 @@ test('a pod crashes and does not come up: the other server is served, lists name
     { what: 'the pod is ready again', timeoutMs: 120_000 },
   );
   const start = performance.now();
-  await cluster.waitFor(() => client.toolChanges > told, {
+  await cluster.waitFor(() => client.changed.length > told, {
     what: 'the stream tells that it is back',
     timeoutMs: 120_000,
   });

@@ -1,7 +1,8 @@
 // Real MCP clients (SDK v1, SDK v2, Python) crossed with real MCP servers, through the gateway. Writes docs/compatibility.md.
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { installPythonMcp, pythonMcpVersions, PythonUnavailableError } from '../../scripts/install-python-mcp.ts';
+import { installPythonMcp, pythonMcpVersions } from '../../scripts/install-python-mcp.ts';
+import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import { clientScenarios } from '../mcp/client-scenarios.ts';
 import { type ClientLibrary, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
 import { dialogueFixture, everythingFixture, type ServedFixtures, serveFixtures } from '../mcp/server-fixtures.ts';

@@ -1,10 +1,10 @@
-// docs/compatibility.md has two authors that run at the same time. Each one writes its own section and leaves the other's alone.
+// docs/compatibility.md has three authors that may run at the same time. Each one writes its own section and leaves the other's alone.
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** The parts of the page, in order. */
-const sections = ['servers', 'authentication'] as const;
+const sections = ['servers', 'federation', 'authentication'] as const;
 
 const title = '# Compatibility';
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { ClientLibrary, ConnectOptions, DrivenClient } from '../mcp/sdk-clients.ts';
+import type { Answer, ClientLibrary, ConnectOptions, DrivenClient } from '../mcp/sdk-clients.ts';
 import type { TappedExchange, Wire } from '../mcp/wire-tap.ts';
 
 /** Thrown when the Python client fails. Its traceback is the message. */
@@ -58,18 +58,25 @@ async function connect(python: string, mode: string, options: ConnectOptions): P
   let complaints = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text));
   const pending = new Map<number, Pending>();
-  const heard = { sampled: [] as string[], elicited: [] as string[], logged: [] as unknown[] };
+  const heard: Heard = { sampled: [], elicited: [], logged: [], updated: [], changed: [] };
   const exchanges = new Map<number, TappedExchange>();
   let last = 0;
 
   const tell = (op: string, details: object): void => {
     child.stdin.write(`${JSON.stringify({ op, ...details })}\n`);
   };
-  const send = (op: string, details: object, onProgress?: (progress: number) => void): Promise<unknown> =>
+  const send = (
+    op: string,
+    details: object,
+    onProgress?: (progress: number) => void,
+    signal?: AbortSignal,
+  ): Promise<unknown> =>
     new Promise((resolve, reject) => {
       last += 1;
-      pending.set(last, { resolve, reject, onProgress });
-      tell(op, { id: last, ...details });
+      const id = last;
+      pending.set(id, { resolve, reject, onProgress });
+      tell(op, { id, ...details });
+      signal?.addEventListener('abort', () => tell('abandon', { call: id }));
     });
 
   const hear = (line: Line): void => {
@@ -96,8 +103,8 @@ async function connect(python: string, mode: string, options: ConnectOptions): P
     })();
     return closing;
   };
-  const { modelName = 'model', person = { name: 'Ada', attending: true }, url } = options;
-  const connected = (await send('connect', { url, mode, model: modelName, person })) as Connected;
+  const { modelName = 'model', person = { name: 'Ada', attending: true }, url, headers = {}, roots = null } = options;
+  const connected = (await send('connect', { url, mode, model: modelName, person, headers, roots })) as Connected;
   const wire: Wire = {
     get exchanges() {
       return [...exchanges.values()];
@@ -114,16 +121,29 @@ async function connect(python: string, mode: string, options: ConnectOptions): P
     sessionId: connected.sessionId ?? undefined,
     listTools: async () => (await send('list', {})) as string[],
     callTool: async (name, args, onProgress) => (await send('call', { name, args }, onProgress)) as string,
+    callFully: async (name, args, { onProgress, signal } = {}) =>
+      (await send('callFully', { name, args }, onProgress, signal)) as Answer,
+    ask: async (method, params = {}) => (await send('ask', { method, params })) as Answer,
+    subscribe: async (uri) => void (await send('subscribe', { uri })),
+    watchTools: async () => void (await send('watchTools', {})),
     // The library ends its session when it is closed, and offers no other way.
     terminateSession: close,
     close,
   };
 }
 
+interface Heard {
+  readonly sampled: string[];
+  readonly elicited: string[];
+  readonly logged: unknown[];
+  readonly updated: string[];
+  readonly changed: string[];
+}
+
 interface Hearing {
   readonly pending: Map<number, Pending>;
   readonly exchanges: Map<number, TappedExchange>;
-  readonly heard: { readonly sampled: string[]; readonly elicited: string[]; readonly logged: unknown[] };
+  readonly heard: Heard;
   readonly options: ConnectOptions;
   readonly allowResume: (number: number) => void;
 }
@@ -131,13 +151,14 @@ interface Hearing {
 function hearEvent(line: Line, { pending, exchanges, heard, options, allowResume }: Hearing): void {
   switch (line.event) {
     case 'exchange': {
-      const { number, method, url, lastEventId, sessionId, requestIds } = line as ExchangeLine;
+      const { number, method, url, lastEventId, sessionId, requestIds, rpcMethod } = line as ExchangeLine;
       exchanges.set(number, {
         method,
         url,
         lastEventId: lastEventId ?? undefined,
         sessionId: sessionId ?? undefined,
         requestIds,
+        rpcMethod: rpcMethod ?? undefined,
       });
       return;
     }
@@ -163,12 +184,18 @@ function hearEvent(line: Line, { pending, exchanges, heard, options, allowResume
     case 'elicited':
       heard[line.event].push((line as unknown as { question: string }).question);
       return;
+    case 'updated':
+      heard.updated.push((line as unknown as { uri: string }).uri);
+      return;
+    case 'changed':
+      heard.changed.push((line as unknown as { list: string }).list);
+      return;
     default:
       heard.logged.push((line as unknown as { data: unknown }).data);
   }
 }
 
 function pickResumeHeaders(headers: Record<string, string>): Headers {
-  const names = new Set(['accept', 'last-event-id', 'mcp-protocol-version', 'mcp-session-id']);
+  const names = new Set(['accept', 'authorization', 'last-event-id', 'mcp-protocol-version', 'mcp-session-id']);
   return new Headers(Object.entries(headers).filter(([name]) => names.has(name.toLowerCase())));
 }

@@ -5,6 +5,7 @@ import { type GatewayProcessRun, type GatewayRun, runGateway, runGatewayProcess 
 export interface FederatedTargetOptions {
   /** The URL of the MCP endpoint. */
   readonly url: string;
+  readonly protocol?: 'StreamableHTTP' | 'SSE';
   /** Further members of the target. */
   readonly settings?: object;
 }
@@ -51,7 +52,8 @@ export function describeFederation(
   ];
 }
 
-function formatTarget([name, { url, settings = {} }]: [string, FederatedTargetOptions]): object {
+function formatTarget([name, { url, protocol, settings = {} }]: [string, FederatedTargetOptions]): object {
   const { hostname, port, pathname } = new URL(url);
-  return { name, static: { host: hostname, port: Number(port), path: pathname }, ...settings };
+  const endpoint = { host: hostname, port: Number(port), path: pathname, ...(protocol !== undefined && { protocol }) };
+  return { name, static: endpoint, ...settings };
 }

@@ -8,6 +8,8 @@ export interface TappedExchange {
   readonly sessionId: string | undefined;
   /** Ids of the JSON-RPC requests in the body. */
   readonly requestIds: readonly (string | number)[];
+  /** Of the JSON-RPC message in the body; undefined for answers. */
+  readonly rpcMethod: string | undefined;
   status?: number;
   contentType?: string | undefined;
 }
@@ -47,7 +49,7 @@ export class WireTap implements Wire {
       url: String(input),
       lastEventId: headers.get('last-event-id') ?? undefined,
       sessionId: headers.get('mcp-session-id') ?? undefined,
-      requestIds: readRequestIds(init.body),
+      ...readMessage(init.body),
     };
     this.exchanges.push(exchange);
     if (exchange.lastEventId !== undefined) await this.#beforeResume?.({ url: exchange.url, headers });
@@ -113,8 +115,8 @@ function cutStream(
   );
 }
 
-function readRequestIds(body: unknown): (string | number)[] {
-  if (typeof body !== 'string') return [];
-  const message = JSON.parse(body) as { id?: string | number; method?: string };
-  return message.id !== undefined && message.method !== undefined ? [message.id] : [];
+function readMessage(body: unknown): Pick<TappedExchange, 'requestIds' | 'rpcMethod'> {
+  if (typeof body !== 'string') return { requestIds: [], rpcMethod: undefined };
+  const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
+  return { requestIds: id !== undefined && method !== undefined ? [id] : [], rpcMethod: method };
 }

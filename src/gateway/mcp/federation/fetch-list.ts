@@ -17,8 +17,10 @@ export interface ListLimits {
 /** As documented. */
 export const defaultListLimits: ListLimits = { maxItems: 1_000, maxText: 16_777_216, maxPages: 1_000 };
 
-/** A list, or why there is none. `problem` completes "the target ...: ". */
-export type Fetched<L> = { readonly ok: true; readonly list: L } | { readonly ok: false; readonly problem: string };
+/** A list, or why there is none. `problem` completes "the target ...: "; `isLate`: it was not waited for any longer. */
+export type Fetched<L> =
+  | { readonly ok: true; readonly list: L }
+  | { readonly ok: false; readonly problem: string; readonly isLate: boolean };
 
 /** All pages as one. */
 export type WholeList = Omit<ListPage, 'nextCursor'>;
@@ -79,7 +81,7 @@ export async function fetchPage(
 ): Promise<Fetched<ListPage>> {
   if (!mayHave(target, method)) return { ok: true, list: nothing };
   const answer = await askOnce(target, speaker, method, cursor === undefined ? {} : { cursor }, signal);
-  if (!answer.ok) return refuse(answer.failure.detail);
+  if (!answer.ok) return refuse(answer.failure.detail, signal.aborted);
   const reading = readListPage(answer.text, method);
   if (!reading.ok) return reading.isUnknown ? { ok: true, list: nothing } : refuse(reading.problem);
   const { selects } = target.config;
@@ -94,6 +96,6 @@ function mayHave(target: Target, method: ListMethod): boolean {
   return Object.hasOwn(JSON.parse(known) as object, capabilities[method]);
 }
 
-function refuse(problem: string): { readonly ok: false; readonly problem: string } {
-  return { ok: false, problem };
+function refuse(problem: string, isLate = false): Fetched<never> {
+  return { ok: false, problem, isLate };
 }

@@ -62,6 +62,8 @@ function nameAll(result: Record<string, unknown>, member: string, key = 'name'):
   return (result[member] as Record<string, unknown>[]).map((entry) => entry[key]);
 }
 
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const down = (_id: string, _cursor: string | undefined, events: TargetEvents): void =>
   events.onFailure({ kind: 'down', status: undefined, headers: [], detail: 'nothing listens there' });
 
@@ -313,6 +315,68 @@ describe('resources', () => {
   test('what is no URI could not be read, and is left out', async () => {
     const all = federate('resources/list', { name: 'a', pages: [['note', '/b', 'x:1']] });
     assert.deepEqual(nameAll(await read(all.list()), 'resources', 'uri'), ['a+x:1']);
+  });
+
+  test('behind a target that is slow the others are asked at once, and only it is late', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const all = federate(
+      'resources/list',
+      { name: 'a', pages: [['x:1']] },
+      { name: 'b', answer() {} },
+      { name: 'c', answer: down },
+      { name: 'd', pages: [['x:1'], ['x:2']] },
+      { name: 'e', pages: [['x:1']] },
+    );
+    const stop = new AbortController();
+    const late: string[] = [];
+    const outcome = listMerged(all, {
+      method: 'resources/list',
+      cursor: undefined,
+      speaker: modern,
+      signal: stop.signal,
+      onMissing: (target, _problem, isLate) => void (isLate && late.push(target)),
+    });
+    await turn();
+    assert.deepEqual(
+      all.targets.map(({ asked }) => asked.length),
+      [1, 1, 0, 0, 0],
+    );
+    t.mock.timers.tick(1_000);
+    await turn();
+    stop.abort();
+    const first = await read(outcome);
+    assert.deepEqual(nameAll(first, 'resources', 'uri'), ['a+x:1', 'd+x:1']);
+    assert.deepEqual(first['_meta'], { 'gateway.proxy/unavailable': ['b', 'c'] });
+    assert.deepEqual(late, ['b']);
+    const second = await read(all.list(first['nextCursor'] as string));
+    assert.deepEqual(nameAll(second, 'resources', 'uri'), ['d+x:2', 'e+x:1']);
+    assert.deepEqual(
+      all.targets.map(({ aborted }) => aborted),
+      [0, 1, 0, 0, 0],
+    );
+  });
+
+  test('what was asked for too early is not waited for', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let answer = (): void => {};
+    const all = federate(
+      'resources/list',
+      {
+        name: 'a',
+        answer: (id, cursor, events) =>
+          (answer = () =>
+            answerWith({ result: { resources: [{ uri: 'x:1' }], nextCursor: 'p1' } })(id, cursor, events)),
+      },
+      { name: 'b', answer() {} },
+    );
+    const outcome = all.list();
+    await turn();
+    t.mock.timers.tick(1_000);
+    await turn();
+    answer();
+    assert.deepEqual(nameAll(await read(outcome), 'resources', 'uri'), ['a+x:1']);
+    await turn();
+    assert.deepEqual([all.targets[1]!.asked.length, all.targets[1]!.aborted], [1, 1]);
   });
 
   test('a target that is down is passed over', async () => {

@@ -37,8 +37,8 @@ export interface ListRequest {
   readonly speaker: Speaker;
   /** The client has gone, or it takes too long. */
   readonly signal: AbortSignal;
-  /** Called for each target that is left out. */
-  readonly onMissing: (target: string, problem: string) => void;
+  /** Called for each target that is left out. `isLate`: it had not answered when the signal came. */
+  readonly onMissing: (target: string, problem: string, isLate: boolean) => void;
 }
 
 export type ListOutcome =
@@ -70,7 +70,7 @@ async function mergeWhole(merging: Merging, start: ListPlace, from: number): Pro
   for (let at = 0; at < targets.length; at += 1) {
     const fetched = lists[at]!;
     if (!fetched.ok) {
-      const refusal = merging.leaveOut(targets[at]!, fetched.problem);
+      const refusal = merging.leaveOut(targets[at]!, fetched);
       if (refusal !== undefined) return refusal;
     }
   }
@@ -92,28 +92,71 @@ async function mergeWhole(merging: Merging, start: ListPlace, from: number): Pro
 /** One target after the other, until a page is full or goes on. */
 async function mergePages(merging: Merging, start: ListPlace, from: number): Promise<ListOutcome> {
   const { targets } = merging.federation;
-  let asked = 0;
-  for (let at = from; at < targets.length; at += 1) {
-    const target = targets[at]!;
-    const cursor = at === from ? start.cursor : undefined;
-    asked += 1;
-    // A page more is asked for only when there is room for it.
-    // eslint-disable-next-line no-await-in-loop
-    const fetched = await merging.fetchPage(target, cursor);
-    if (!fetched.ok) {
-      const refusal = merging.leaveOut(target, fetched.problem);
-      if (refusal !== undefined) return refusal;
-      continue;
+  const ahead = new PagesAhead(merging, from);
+  try {
+    let asked = 0;
+    for (let at = from; at < targets.length; at += 1) {
+      const target = targets[at]!;
+      const cursor = at === from ? start.cursor : undefined;
+      asked += 1;
+      // A page more is asked for only when there is room for it.
+      // eslint-disable-next-line no-await-in-loop
+      const fetched = await ahead.fetch(at, cursor);
+      if (!fetched.ok) {
+        const refusal = merging.leaveOut(target, fetched);
+        if (refusal !== undefined) return refusal;
+        continue;
+      }
+      const { nextCursor, items } = fetched.list;
+      const rest = merging.add(target, fetched.list, at === from ? findStart(items, start) : 0, cursor);
+      if (rest !== undefined) return merging.finish(rest);
+      if (nextCursor !== undefined)
+        return merging.finish({ target: target.config.name, cursor: nextCursor, index: 0, after: undefined });
     }
-    const { nextCursor, items } = fetched.list;
-    const rest = merging.add(target, fetched.list, at === from ? findStart(items, start) : 0, cursor);
-    if (rest !== undefined) return merging.finish(rest);
-    if (nextCursor !== undefined)
-      return merging.finish({ target: target.config.name, cursor: nextCursor, index: 0, after: undefined });
+    // Who begins in the middle may have got something of the others before.
+    if (from === 0 && merging.isEverythingMissing(asked)) return merging.refuseAll();
+    return merging.finish(undefined);
+  } finally {
+    ahead.stop();
   }
-  // Who begins in the middle may have got something of the others before.
-  if (from === 0 && merging.isEverythingMissing(asked)) return merging.refuseAll();
-  return merging.finish(undefined);
+}
+
+/** How long a target may take before those after it are asked, too. */
+const patienceMs = 1_000;
+
+/** Pages that are asked for one after the other; all at once behind a target that is slow, so that the others are not late because of it. */
+class PagesAhead {
+  readonly #merging: Merging;
+  readonly #stop = new AbortController();
+  #pages: Promise<Fetched<ListPage>>[] | undefined;
+  #first: number;
+
+  constructor(merging: Merging, from: number) {
+    this.#merging = merging;
+    this.#first = from;
+  }
+
+  async fetch(at: number, cursor: string | undefined): Promise<Fetched<ListPage>> {
+    const { targets } = this.#merging.federation;
+    if (this.#pages !== undefined) return this.#pages[at - this.#first]!;
+    const page = this.#merging.fetchPage(targets[at]!, cursor);
+    const timer = setTimeout(() => {
+      this.#first = at + 1;
+      this.#pages = targets
+        .slice(at + 1)
+        .map((target) => this.#merging.fetchPage(target, undefined, this.#stop.signal));
+    }, patienceMs);
+    try {
+      return await page;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** What has not come yet is not needed. */
+  stop(): void {
+    if (this.#pages !== undefined) this.#stop.abort();
+  }
 }
 
 /** Behind the entry that was sent last, wherever it is now; where it was, when it is gone. */
@@ -148,9 +191,11 @@ class Merging {
     return fetchKeptList({ cache, notes }, target, speaker, method, signal);
   }
 
-  fetchPage(target: Target, cursor: string | undefined): Promise<Fetched<ListPage>> {
+  /** `stop`: the page is not needed any more. */
+  fetchPage(target: Target, cursor: string | undefined, stop?: AbortSignal): Promise<Fetched<ListPage>> {
     const { method, speaker, signal } = this.#request;
-    return fetchPage(target, speaker, method, cursor, signal);
+    const until = stop === undefined ? signal : AbortSignal.any([signal, stop]);
+    return fetchPage(target, speaker, method, cursor, until);
   }
 
   /** Adds entries from an index on. Returns where the next page begins when this one is full. */
@@ -177,8 +222,11 @@ class Merging {
   }
 
   /** A target has no list. The refusal, when the list cannot do without it. */
-  leaveOut({ config: { name, failsClosed } }: Target, problem: string): ListOutcome | undefined {
-    this.#request.onMissing(name, problem);
+  leaveOut(
+    { config: { name, failsClosed } }: Target,
+    { problem, isLate }: Extract<Fetched<unknown>, { ok: false }>,
+  ): ListOutcome | undefined {
+    this.#request.onMissing(name, problem, isLate);
     this.#missing.push(name);
     return failsClosed
       ? refuse(

@@ -62,6 +62,11 @@ export function describeAllDown(names: readonly string[]): string {
   return `No server behind this endpoint can be reached: ${names.join(', ')}.`;
 }
 
+/** The targets that answered do not have a method. */
+export function describeUnanswered(names: readonly string[]): string {
+  return `The servers that can be reached do not have this method, and these cannot be reached: ${names.join(', ')}.`;
+}
+
 /** The answer to a request whose one target failed. */
 export function answerFailure(
   id: MessageId,

@@ -316,6 +316,35 @@ describe('everybody', () => {
     assert.equal(fixture.targets['b']!.calls.length, 1);
   });
 
+  test('nor does it make other servers late, whatever else is wrong with them', async (t) => {
+    const uris = ['x:1'];
+    const list = (each: { answer(result: object): void }): void =>
+      each.answer({ resources: uris.map((uri) => ({ uri })), tools: [{ name: 'x' }] });
+    const fixture = createFederation({
+      a: { onRequest() {} },
+      b: { onRequest: (each) => each.fail({ kind: 'garbage' }) },
+      c: { onRequest: list },
+    });
+    const session = await fixture.initialize();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const method of ['resources/list', 'tools/list']) {
+      const first = fixture.ask(session, method);
+      for (let turn = 0; turn < 100 && !first.isOver; turn += 1) {
+        // eslint-disable-next-line no-await-in-loop
+        await new Promise((resolve) => setImmediate(resolve));
+        t.mock.timers.tick(500);
+      }
+      // eslint-disable-next-line no-await-in-loop
+      const { result } = (await first.done).json as { result: Record<string, unknown> };
+      assert.deepEqual(result['_meta'], { 'gateway.proxy/unavailable': ['a', 'b'] });
+      assert.deepEqual(result['resources'] ?? result['tools'], [
+        method === 'tools/list' ? { name: 'c_x' } : { uri: 'c+x:1' },
+      ]);
+    }
+    const { a, b, c } = fixture.targets;
+    assert.deepEqual([a!.calls.length, b!.calls.length, c!.calls.length], [1, 2, 2]);
+  });
+
   test('notifications; a cancellation goes to the one that was asked', async () => {
     const { ask, initialize, talk, targets } = createFederation({ a: { onRequest() {} }, b: {} });
     const session = await initialize();
@@ -353,6 +382,28 @@ describe('everybody', () => {
     };
     assert.deepEqual((await fixture.ask(session, 'logging/setLevel', { level: 'debug' }).done).json['result'], {});
     assert.deepEqual((await fixture.ask(session, 'tasks/list').done).json['result'], { tasks: [{ taskId: 'a_1' }] });
+  });
+
+  test('tasks/list: who answers with nonsense is missing; a method is unknown only where all servers say so', async () => {
+    const fixture = createFederation({ a: {}, b: {} });
+    const session = await fixture.initialize();
+    const { a, b } = fixture.targets;
+    const listTasks = async () => (await fixture.ask(session, 'tasks/list').done).json;
+    a!.behaviour.onRequest = (each) => each.answer({ tasks: [{ taskId: '1' }] });
+    b!.behaviour.onRequest = (each) => each.answer('nothing' as unknown as object);
+    const missing = { 'gateway.proxy/unavailable': ['b'] };
+    assert.deepEqual((await listTasks())['result'], { tasks: [{ taskId: 'a_1' }], _meta: missing });
+    a!.behaviour.onRequest = (each) => {
+      const error = { code: -32_601, message: 'no' };
+      each.say({ jsonrpc: '2.0', id: (each.message.message as { id: string }).id, error });
+      each.end();
+    };
+    assert.equal(
+      errorOf(await listTasks()),
+      '-32603 The servers that can be reached do not have this method, and these cannot be reached: b.',
+    );
+    b!.behaviour.onRequest = a!.behaviour.onRequest;
+    assert.equal(errorOf(await listTasks()), '-32601 Method not found');
   });
 
   test('a level that is none is refused, and no server hears of it; one that is set is kept for those that are down', async () => {

@@ -22,9 +22,9 @@ export function answerList(
     return nothingRunning;
   }
   const stop = new AbortController();
-  let isLate = false;
+  let isOver = false;
   const timer = setTimeout(() => {
-    isLate = true;
+    isOver = true;
     stop.abort();
   }, limitMs);
   let isGone = false;
@@ -33,8 +33,8 @@ export function answerList(
   const owned = config.naming === 'never' ? federation.owned : undefined;
   const notes = owned ?? chooseListNotes(method, federation.appTools);
   const listed = { key, naming: config.naming, targets, cache, owned, notes, sealer };
-  const onMissing = (target: string, problem: string): void => {
-    if (isLate) slow.note(target);
+  const onMissing = (target: string, problem: string, isLate: boolean): void => {
+    if (isOver && isLate) slow.note(target);
     note({ detail: `${target}: ${problem}` });
   };
   listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })

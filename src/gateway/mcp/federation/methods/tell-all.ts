@@ -10,7 +10,15 @@ import type { Member } from '../federation.ts';
 import { logLevels } from '../log-levels.ts';
 import { openQuestion } from '../question-id.ts';
 import type { TargetFailure } from '../target.ts';
-import { describeAllDown, describeFailure, formatError, formatResult, internalError, noteFailure } from './failures.ts';
+import {
+  describeAllDown,
+  describeUnanswered,
+  describeFailure,
+  formatError,
+  formatResult,
+  internalError,
+  noteFailure,
+} from './failures.ts';
 import {
   type Asked,
   type Conversation,
@@ -75,8 +83,9 @@ export function listTasks(conversation: Conversation, asked: Asked, sink: Messag
       const answer = await askOnce(member.target, speaker, 'tasks/list', params, signal);
       if (!answer.ok) return { kind: 'failed', failure: answer.failure };
       const text = renameAnswer(answer.text, 'tasks/list', member.config, config.naming);
+      if (readMember(text, ['error']) !== undefined) return readRefusal(text);
       const result = parse(readMember(text, ['result']));
-      if (!isJsonObject(result)) return readRefusal(text);
+      if (!isJsonObject(result)) return garbage('its list of tasks cannot be read');
       const { tasks, nextCursor } = result;
       if (!Array.isArray(tasks)) return garbage('its list of tasks cannot be read');
       for (const task of tasks) entries.push(JSON.stringify(task));
@@ -154,8 +163,11 @@ function mergeReplies(
   }
   if (isDone) return write(entries, missing);
   if (refusal?.kind === 'refused') return answerAs(id, refusal.text);
-  if (refusal !== undefined) return formatError(id, rpcCodes.methodNotFound, 'Method not found');
-  return formatError(id, internalError, describeAllDown(missing), { targets: missing });
+  if (refusal !== undefined && missing.length === 0)
+    return formatError(id, rpcCodes.methodNotFound, 'Method not found');
+  // Those that are missing may be the ones that know it.
+  const says = refusal === undefined ? describeAllDown(missing) : describeUnanswered(missing);
+  return formatError(id, internalError, says, { targets: missing });
 }
 
 /** The error of one target, as the answer to the client. */
