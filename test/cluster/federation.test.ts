@@ -2,6 +2,7 @@
 // both do while a Service is missing, a resource is wrong, a pod crashes and rules change.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { program } from '../kit/gateway-program.ts';
 import { createIssuer } from '../kit/test-issuer.ts';
 import { type FederationServer, startFederationServer } from '../mcp/federation-servers.ts';
 import { type SdkClient, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
@@ -22,6 +23,7 @@ import { installController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource, locateResources, type ResourceName } from './resource-paths.ts';
+import { CommandFailedError, runCommand } from './run-command.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 const namespace = claimNamespace('federation');
@@ -254,6 +256,10 @@ test('a pod crashes and does not come up: the other server is served, lists name
     reason: 'TargetsDown',
   });
   assert.match(down.message, /^1 of 2 servers is down: tickets \(since /);
+  const flags = ['--kubeconfig', cluster.access.kubeconfigFile, '-n', namespace];
+  const said = await runCommand(process.execPath, [program, 'status', ...flags]).catch((error: unknown) => error);
+  assert.ok(said instanceof CommandFailedError, 'status ends with an error');
+  for (const text of ['TARGETSHEALTHY', down.message.slice(0, 60)]) assert.ok(said.stdout.includes(text), said.stdout);
   await cluster.waitFor(() => client.changed.length > told, { what: 'the stream tells that it is missing' });
   told = client.changed.length;
 
