@@ -37,7 +37,11 @@ const conditionsSchema = z
 
 /** status of a ProxyBackend. */
 export const proxyBackendStatusSchema = z
-  .object({ conditions: conditionsSchema.optional().describe('Accepted and ResolvedRefs.') })
+  .object({
+    conditions: conditionsSchema
+      .optional()
+      .describe('Accepted and ResolvedRefs, and TargetsHealthy for several targets.'),
+  })
   .describe('Written by the gateway.');
 
 /** status of a ProxyPolicy. */
