@@ -133,7 +133,7 @@ describe('translating again', () => {
             [previous, slices] = [next, nextSlices];
           }
         }),
-        { numRuns: effort(500, 20) },
+        { numRuns: effort(500, 10) },
       );
     });
   }

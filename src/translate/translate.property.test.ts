@@ -137,7 +137,7 @@ describe('translate', () => {
         for (const each of configuration.policies) toBinary(PolicySchema, each);
         for (const each of configuration.secrets) toBinary(SecretSchema, each);
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -159,7 +159,7 @@ describe('translate', () => {
         assert.deepEqual(printAll(input), printAll(input));
         assert.deepEqual(printAll(other), printAll(input));
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -228,7 +228,7 @@ describe('translate', () => {
           assert.ok(there[target.kind], key);
         }
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -254,7 +254,7 @@ describe('translate', () => {
           for (const { conditions } of parents) checkConditions('inferencePoolParent', conditions);
         }
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -289,7 +289,7 @@ describe('translate', () => {
           }
         }
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -323,7 +323,7 @@ describe('translate', () => {
         const used = JSON.stringify(configuration.policies.map((policy) => toJsonString(PolicySchema, policy)));
         for (const key of text) assert.ok(used.includes(key), key);
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -358,7 +358,7 @@ describe('translate', () => {
         }
         for (const { source } of configuration.policies) assert.ok(source in statuses.proxyPolicies, source);
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -388,7 +388,7 @@ describe('translate', () => {
             assert.ok(addresses.has(`${key.split('/')[1]} ${host}`), `${key} ${host}`);
         }
       }),
-      { numRuns: effort(500, 20) },
+      { numRuns: effort(500, 10) },
     );
   });
 
@@ -403,7 +403,7 @@ describe('translate', () => {
         const without = translateWith({ ...input, inferencePools: [], pods: [], invalid: rest });
         assert.deepEqual(without, translateWith({ ...input, invalid: rest }));
       }),
-      { numRuns: effort(200, 20) },
+      { numRuns: effort(200, 10) },
     );
   });
 

@@ -16,8 +16,8 @@ import {
   startReplica,
   waitForCondition,
   waitForService,
-} from './controller-fixture.ts';
-import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
+} from '../integration/controller-fixture.ts';
+import type { Cleanup, FakeApiServer } from '../integration/fake-api-server/fake-api-server.ts';
 
 const copyName = 'proxy-system/proxy-xds-cert-last-good';
 

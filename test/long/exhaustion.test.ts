@@ -17,9 +17,9 @@ import {
   writeFields,
   writeFrame,
   writeIndexedField,
-} from './http2-wire.ts';
-import { readResidentBytes } from './process-memory.ts';
-import { connectWire, sendHead } from './wire-client.ts';
+} from '../security/http2-wire.ts';
+import { readResidentBytes } from '../security/process-memory.ts';
+import { connectWire, sendHead } from '../security/wire-client.ts';
 
 const megabyte = 1024 * 1024;
 let gateway: GatewayProcessRun;

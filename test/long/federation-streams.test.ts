@@ -14,7 +14,14 @@ import { startDialogueServer } from '../mcp/dialogue-server.ts';
 import { startFederatedGateway } from '../mcp/federated-gateway.ts';
 import { type FederationServer, type FederationTool, startFederationServer } from '../mcp/federation-servers.ts';
 import { sdkV1, sdkV2 } from '../mcp/sdk-clients.ts';
-import { initialize, openStream, post, printError, type RawStream, request } from './federation-fixture.ts';
+import {
+  initialize,
+  openStream,
+  post,
+  printError,
+  type RawStream,
+  request,
+} from '../integration/federation-fixture.ts';
 
 const countCall = request('tools/call', { name: 'tickets_count', arguments: {}, _meta: { progressToken: 'p' } }, 'c-1');
 const counted = { content: [{ type: 'resource_link', uri: 'tickets+file:///counted', name: 'counted' }] };

@@ -32,8 +32,8 @@ import {
   serviceRef,
   startUpstream,
   type Upstream,
-} from './gateway-fixture.ts';
-import { RawClient, readErrorAnswer } from './listen-fixture.ts';
+} from '../integration/gateway-fixture.ts';
+import { RawClient, readErrorAnswer } from '../integration/listen-fixture.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';

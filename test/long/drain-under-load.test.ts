@@ -1,8 +1,8 @@
 // SIGTERM: every accepted request is answered, streams get a bounded time, the exit code is 0.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startCountingUpstream } from './counting-upstream.ts';
-import { openEventStream, startRequestLoad } from './load-clients.ts';
+import { startCountingUpstream } from '../integration/counting-upstream.ts';
+import { openEventStream, startRequestLoad } from '../integration/load-clients.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { createSecureContext } from 'node:tls';
 import type { Exchange } from '../../src/gateway/http/exchange.ts';
-import { connectRaw, echoHandler, openPort, RawClient, readErrorAnswer } from './listen-fixture.ts';
+import { connectRaw, echoHandler, openPort, RawClient, readErrorAnswer } from '../integration/listen-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { effort } from '../kit/effort.ts';

@@ -7,9 +7,15 @@ import type {
   NamespaceSelector,
   SourceSync,
 } from '../../src/sources/kubernetes/kubernetes-source.ts';
-import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
-import type { Fault } from './fake-api-server/fault.ts';
-import { installationNamespace, make, quickTiming, startSource, untilEqual } from './kubernetes-source-fixture.ts';
+import { type FakeApiServer, startFakeApiServer } from '../integration/fake-api-server/fake-api-server.ts';
+import type { Fault } from '../integration/fake-api-server/fault.ts';
+import {
+  installationNamespace,
+  make,
+  quickTiming,
+  startSource,
+  untilEqual,
+} from '../integration/kubernetes-source-fixture.ts';
 import { effort } from '../kit/effort.ts';
 
 const selectors: readonly NamespaceSelector[] = [{ matchLabels: { team: 'x' } }];

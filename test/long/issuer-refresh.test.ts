@@ -14,7 +14,13 @@ import { ask, type FlowAnswer, type FlowClient, postForm } from '../idp/flow-cli
 import { startProtectedSystem } from '../idp/protected-system.ts';
 import { walkWithBreaks } from '../idp/stepwise-login.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { assertAccepted, assertError, likeGithub, likeProfile, startIssuerSite } from './issuer-fixture.ts';
+import {
+  assertAccepted,
+  assertError,
+  likeGithub,
+  likeProfile,
+  startIssuerSite,
+} from '../integration/issuer-fixture.ts';
 
 const starts = {
   google: likeProfile('Google'),

@@ -7,8 +7,8 @@ import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '../..
 import { resourceTypes } from '../../src/xds/resource-types.ts';
 import { ReferenceClient } from '../../src/xds/testing/reference-client.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
-import { startBlackHole } from './xds-client-black-hole.ts';
-import { gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { startBlackHole } from '../integration/xds-client-black-hole.ts';
+import { gateway, startServer, TestGateway } from '../integration/xds-server-fixture.ts';
 import { effort } from '../kit/effort.ts';
 import { waitFor, waitForValue } from '../kit/wait-for.ts';
 

@@ -15,8 +15,15 @@ import {
   routeTarget,
   rulesPolicy,
   runExplain,
-} from './explain-fixture.ts';
-import { type Answer, ask, type Echo, listenOnLoopback, startUpstream, type Upstream } from './gateway-fixture.ts';
+} from '../integration/explain-fixture.ts';
+import {
+  type Answer,
+  ask,
+  type Echo,
+  listenOnLoopback,
+  startUpstream,
+  type Upstream,
+} from '../integration/gateway-fixture.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
