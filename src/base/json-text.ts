@@ -161,6 +161,22 @@ export function walkMembers(
   return at + 1;
 }
 
+/** Whether arrays and objects stand in each other more than so many times. The text is JSON. */
+export function isNestedDeeper(text: string, maxDepth: number): boolean {
+  // Each begins and ends.
+  if (text.length <= 2 * maxDepth) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = findStringEnd(text, at);
+    else if (code === openBrace || code === openBracket) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (code === closeBrace || code === closeBracket) depth -= 1;
+  }
+  return false;
+}
+
 /** Visits the elements of the array that begins here, and says where it ends. */
 export function walkElements(text: string, start: number, visit: VisitValue): number {
   let at = skipSpace(text, start + 1);

@@ -165,6 +165,43 @@ test('what a server leaves out, refuses or does not know is no subscription; eac
   }
 });
 
+test('a server that refuses a stream with one more resource: the client learns of it, and hears of the others as before', async (t) => {
+  const streams: { readonly uris: readonly string[]; readonly response: ServerResponse }[] = [];
+  const { target } = await script(
+    t,
+    'modern',
+    ({ method, params }, response) => {
+      if (method !== 'subscriptions/listen') return sendJson(response, {}, 400);
+      const { resourceSubscriptions: uris = [] } = params!['notifications'] as Record<string, string[]>;
+      if (uris.length > 1) return sendJson(response, { error: 'too much' }, 403);
+      beginStream(response);
+      const notifications = { resourceSubscriptions: uris };
+      writeEvent(response, {
+        jsonrpc: '2.0',
+        method: 'notifications/subscriptions/acknowledged',
+        params: { notifications },
+      });
+      streams.push({ uris, response });
+    },
+    {},
+    { resources: { subscribe: true } },
+  );
+  const speaker = speakAs('legacy');
+  await target.introduce(speaker);
+  const heard = startListening(target, speaker);
+  assert.equal(printError(await ask(target, speaker, subscribe, { uri: 'x:1' })), '{}');
+  assert.equal(
+    printError(await ask(target, speaker, subscribe, { uri: 'x:2' })),
+    '-32603 The server refuses a stream that tells of this resource as well. {"uri":"x:2"}',
+  );
+  const { wishes, name } = speaker.sessions!;
+  assert.deepEqual([...wishes.listUris(name, target.config.name)], ['x:1']);
+  const { response } = streams.findLast(({ uris, response: { destroyed } }) => uris.includes('x:1') && !destroyed)!;
+  writeEvent(response, { jsonrpc: '2.0', method: updated, params: { uri: 'x:1' } });
+  await waitFor('the change is heard', () => heard.messages.some(({ method }) => method === updated));
+  heard.call.abort(true);
+});
+
 test('a server that does not say what it will tell of is not waited for without end', async (t) => {
   const { target, streams } = await serveStreams(t, () => {});
   const speaker = speakAs('legacy');

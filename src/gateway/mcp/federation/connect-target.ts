@@ -315,7 +315,11 @@ class ConnectedTarget implements Target {
       this.#waiting.add(retry);
       stopWaiting = () => this.#waiting.delete(retry);
     };
-    const retry = (): void => void tryAgain();
+    const retry = (): void =>
+      void tryAgain().catch((error: unknown) => {
+        const failure = fail('garbage', `it cannot be understood: ${String(error)}`);
+        if (!isStopped) callback({ ok: false, failure });
+      });
     queueMicrotask(retry);
     return () => {
       isStopped = true;

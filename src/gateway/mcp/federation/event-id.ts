@@ -47,7 +47,7 @@ const last: readonly [] = [];
 export function sealEventId(sealer: Sealer, session: string, place: EventPlace): string | undefined {
   const { target, method, id, eventId, session: own, asked } = place;
   // Sealed text is longer than the text.
-  if (id.length > maxLength) return undefined;
+  if (id.length + (asked?.name.length ?? 0) > maxLength) return undefined;
   const item = asked && ([asked.kind, asked.name, asked.isHidden ? 1 : 0, asked.seed] as const);
   const sealed: Sealed = [target, method, id, eventId, own.id ?? null, own.tag ?? null, own.version, item ?? null];
   const text = sealer.seal(purpose, sealed, { context: session });

@@ -38,7 +38,7 @@ class FollowingStream implements Listening {
   /** Changes of the subscriptions so far. */
   #revision = 0;
   /** Those who wait until a stream knows the last change. */
-  #followed: PromiseWithResolvers<void> | undefined;
+  #followed: PromiseWithResolvers<boolean> | undefined;
   #isOver = false;
 
   constructor(
@@ -73,7 +73,7 @@ class FollowingStream implements Listening {
     this.#stopWatching();
     this.#current.listening.abort(true);
     this.#next?.listening.abort(true);
-    this.#followed?.resolve();
+    this.#followed?.resolve(true);
   }
 
   #open(): OpenStream {
@@ -89,8 +89,8 @@ class FollowingStream implements Listening {
       readFilter,
       {
         onMessage: (message) => this.#isUnwanted(opened, message) || this.#events.onMessage(message),
-        onEnd: () => this.#finish(() => this.#events.onEnd()),
-        onFailure: (failure) => this.#finish(() => this.#events.onFailure(failure)),
+        onEnd: () => this.#onOver(stream, () => this.#events.onEnd()),
+        onFailure: (failure) => this.#onOver(stream, () => this.#events.onFailure(failure)),
       },
       () => this.#onAcknowledged(stream),
     );
@@ -102,19 +102,19 @@ class FollowingStream implements Listening {
   #isUnwanted({ uris }: Pick<OpenStream, 'uris'>, { text, method }: TargetMessage): boolean {
     if (method !== 'notifications/resources/updated') return false;
     const json = readMember(text, ['params', 'uri']);
-    const uri = json === undefined ? undefined : String(JSON.parse(json));
+    const uri: unknown = json === undefined ? undefined : JSON.parse(json);
     // The parts of a resource that was subscribed to are in no list.
-    return uri !== undefined && uris.has(uri) && !this.#filter.uris.includes(uri) && !this.#listUris().has(uri);
+    return typeof uri === 'string' && uris.has(uri) && !this.#filter.uris.includes(uri) && !this.#listUris().has(uri);
   }
 
   #listUris(): ReadonlySet<string> {
     return this.#sessions.wishes.listUris(this.#sessions.name, this.#parts.config.name);
   }
 
-  #follow(): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
+  #follow(): Promise<boolean> {
+    if (this.#isOver) return Promise.resolve(true);
     this.#revision += 1;
-    this.#followed ??= Promise.withResolvers<void>();
+    this.#followed ??= Promise.withResolvers<boolean>();
     // One that begins may know it already; its acknowledgement shows that.
     if (this.#next === undefined && this.#current.isAcknowledged) this.#next = this.#open();
     return this.#followed.promise;
@@ -132,12 +132,22 @@ class FollowingStream implements Listening {
       this.#next ??= this.#open();
       return;
     }
-    this.#followed?.resolve();
+    this.#settle(true);
+  }
+
+  #settle(hasFollowed: boolean): void {
+    this.#followed?.resolve(hasFollowed);
     this.#followed = undefined;
   }
 
-  #finish(report: () => void): void {
+  /** The server has no such stream, or refuses it. */
+  #onOver(stream: OpenStream, report: () => void): void {
     if (this.#isOver) return;
+    // The one that is there goes on, without what came last.
+    if (stream === this.#next) {
+      this.#next = undefined;
+      return this.#settle(false);
+    }
     this.abort();
     report();
   }

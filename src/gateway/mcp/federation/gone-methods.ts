@@ -65,7 +65,7 @@ async function subscribe(
 ): Promise<GoneAnswer> {
   const { name: target } = parts.config;
   const uri = String(message.params['uri']);
-  const obstacle = wishes.findObstacle(session, target, uri);
+  const obstacle = wishes.findObstacle(session, target, uri, speaker.owner);
   if (obstacle !== undefined) return refuseFor(text, obstacle, wishes);
   if (!wishes.listUris(session, target).has(uri)) {
     const asked = await askSubscription(parts, speaker, uri, timeoutMs);
@@ -74,18 +74,20 @@ async function subscribe(
     if (asked.kind === 'left-out')
       return refuse(text, rpcCodes.invalidParams, 'The server does not tell of changes of this resource.', { uri });
   }
-  const subscribed = wishes.subscribe(session, target, uri);
+  const subscribed = wishes.subscribe(session, target, uri, speaker.owner);
   if (!subscribed.ok) return refuseFor(text, subscribed.obstacle, wishes);
-  await withinTime(subscribed.followed, timeoutMs);
-  return done(text);
+  if (await hasFollowed(subscribed.followed, timeoutMs)) return done(text);
+  wishes.unsubscribe(session, target, uri);
+  return refuse(text, internalError, 'The server refuses a stream that tells of this resource as well.', { uri });
 }
 
 /** After the answer the client relies on being told: its streams have the resource by then, unless their server is slow to say so. */
-async function withinTime(followed: Promise<void>, timeoutMs: number): Promise<void> {
+async function hasFollowed(followed: Promise<boolean>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)));
-  await Promise.race([followed, late]);
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(true), timeoutMs)));
+  const has = await Promise.race([followed, late]);
   clearTimeout(timer);
+  return has;
 }
 
 function refuseFor(text: string, obstacle: WishObstacle, { limits }: WishTable): GoneAnswer {

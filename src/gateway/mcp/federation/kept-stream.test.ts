@@ -50,5 +50,13 @@ test('a silent stream that was open for long is opened again soon, however often
   assert.deepEqual(quick, [250, 500, 1_000, 2_000]);
   assert.deepEqual([60_000, 60_000, 60_000].map(breakOff), [250, 250, 250]);
   assert.equal(breakOff(9_999), 500);
+  // News show that the stream is a good one; an answer, which ends it, does not, nor does an acknowledgement.
+  const say = (kind: 'response' | 'notification', method?: string): void =>
+    void opened.at(-1)!.onMessage({ text: '{}', head: { kind, id: undefined, method }, eventId: undefined });
+  say('response');
+  say('notification', 'notifications/subscriptions/acknowledged');
+  assert.equal(breakOff(0), 1_000);
+  say('notification', 'notifications/tools/list_changed');
+  assert.equal(breakOff(0), 250);
   stream.close();
 });

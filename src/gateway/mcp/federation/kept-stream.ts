@@ -5,6 +5,7 @@ import type { MessageSource, Refusal } from './message-source.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { Prepared } from './target-call.ts';
 import { fail, type TargetParts } from './target-parts.ts';
+import { acknowledged } from './write-notifications.ts';
 import type { TargetFailure } from './target.ts';
 
 export interface StreamPlan {
@@ -103,7 +104,8 @@ export class KeptStream {
       },
       onMessage: (message) => {
         if (this.#isClosed) return true;
-        this.#backoff.reset();
+        // An answer ends the stream, and an acknowledgement is no news.
+        if (message.head.kind !== 'response' && message.head.method !== acknowledged) this.#backoff.reset();
         return this.#plan.onMessage(message);
       },
       onEnd: () => this.#again(),

@@ -29,5 +29,6 @@ export function reachesLevel(text: string, level: string | undefined): boolean {
 }
 
 function readText(json: string | undefined): string {
-  return json === undefined ? '' : String(JSON.parse(json));
+  const value: unknown = json === undefined ? undefined : JSON.parse(json);
+  return typeof value === 'string' ? value : '';
 }

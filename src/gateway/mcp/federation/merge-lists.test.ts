@@ -140,6 +140,8 @@ describe('tools and prompts', () => {
   test('what cannot be read, or does not end, is a target that is missing', async () => {
     const bad = [
       [answerWith({ error: { code: 1, message: 'no' } }), /error 1: no/],
+      [answerWith({ error: null }), /it answered with the error$/],
+      [answerWith({ error: { code: { toString: 1 }, message: 7 } }), /it answered with the error$/],
       [answerWith({}), /did not answer/],
       [answerWith({ result: {} }), /no list of tools/],
       [answerWith({ result: { tools: {} } }), /no list of tools/],

@@ -145,6 +145,8 @@ class PagesAhead {
       this.#pages = targets
         .slice(at + 1)
         .map((target) => this.#merging.fetchPage(target, undefined, this.#stop.signal));
+      // Whoever comes to a page hears of it; nobody may come.
+      for (const page of this.#pages) page.catch(() => {});
     }, patienceMs);
     try {
       return await page;

@@ -33,9 +33,8 @@ export function planModernCall(
         logLevel: speaker.sessions?.wishes.findLevel(speaker.sessions.name),
       });
   const repeats = !isOfEra && method === 'tools/call';
-  const toolName = String(params['name']);
   const write = (): MessageRequest => {
-    const repeated = repeats ? tools.find(toolName) : undefined;
+    const repeated = repeats ? tools.find(String(params['name'])) : undefined;
     const parameters =
       repeated === undefined ? message.parameterHeaders : writeParameterHeaders(repeated, params['arguments']);
     const headers = writeModernHeaders(speaker, message.message, parameters);

@@ -34,7 +34,8 @@ export class OwnSessions {
     if (begun === undefined) {
       begun = this.#start(speaker);
       this.#beginning.set(key, begun);
-      void begun.then(() => this.#beginning.delete(key));
+      const forget = (): void => void this.#beginning.delete(key);
+      begun.then(forget, forget);
     }
     const result = await begun;
     if (result.ok || lost !== undefined) sessions.set(name, result.ok ? result.session : undefined);

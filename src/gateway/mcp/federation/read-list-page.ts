@@ -1,4 +1,5 @@
 // One page of a list, as a target answered it: its entries as texts of their own, and how the list goes on. What could be read in two ways is no list.
+import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 import { readString, skipSpace, walkElements, walkMembers, walkValue } from '../../../base/json-text.ts';
 import { foldKey } from '../read/known-keys.ts';
 import type { ListMethod } from '../read/list-methods.ts';
@@ -36,13 +37,14 @@ type PageReading =
 
 /** Reads the answer to a list request. The text is JSON. */
 export function readListPage(text: string, method: ListMethod): PageReading {
-  const message = JSON.parse(text) as { readonly error?: { readonly code?: unknown; readonly message?: unknown } };
-  if (message.error !== undefined) {
-    const { code, message: words } = message.error;
+  const { error } = JSON.parse(text) as { readonly error?: unknown };
+  if (error !== undefined) {
+    const { code, message: words }: JsonObject = isJsonObject(error) ? error : {};
+    const number = typeof code === 'number' ? ` ${code}` : '';
     return {
       ok: false,
       isUnknown: code === methodNotFound,
-      problem: `it answered with the error ${String(code)}${typeof words === 'string' ? `: ${words.slice(0, 200)}` : ''}`,
+      problem: `it answered with the error${number}${typeof words === 'string' ? `: ${words.slice(0, 200)}` : ''}`,
     };
   }
   const results: number[] = [];

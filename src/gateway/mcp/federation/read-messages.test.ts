@@ -30,6 +30,15 @@ function readDocument(text: string | Uint8Array): ReadMessages {
   return reader.end();
 }
 
+test('a document is not nested without end', () => {
+  const nest = (depth: number): string =>
+    `{"jsonrpc":"2.0","id":1,"result":{"a":${'['.repeat(depth)}"${'['.repeat(2_000)}"${']'.repeat(depth)}}}`;
+  assert.ok(readDocument(nest(510)).ok);
+  assert.deepEqual(readDocument(nest(511)), { ok: false, detail: 'sent JSON that is nested more than 512 deep' });
+  assert.equal(readDocument(nest(100_000)).ok, false);
+  assert.ok(readDocument(`[${Array.from({ length: 90 }, () => nest(10)).join(',')}]`).ok);
+});
+
 test('a document is one message, or an array of them, byte for byte', () => {
   const spaced = ` {"jsonrpc":"2.0", "id":"ä", "error":{"code":1.0e0,"message":"x"}}\n`;
   assert.deepEqual(listTexts(readDocument(spaced)), [spaced]);

@@ -1,12 +1,14 @@
 // The body of an answer -> whole JSON-RPC messages: one JSON document, or the events of a stream. Strict: what is no message ends the reading.
 import { GrowingBytes } from '../../../base/growing-bytes.ts';
-import { skipSpace, walkElements, walkValue } from '../../../base/json-text.ts';
+import { isNestedDeeper, skipSpace, walkElements, walkValue } from '../../../base/json-text.ts';
 import { decodeData, readEventData, splitEventLines } from '../answer/event-stream-event.ts';
 import { EventSplitter } from '../answer/event-stream-splitter.ts';
 import { type MessageHead, readMessageHead } from '../names/message-head.ts';
 
 /** Bytes of one message, or of one JSON document. */
 export const maxMessageBytes = 16 * 1024 * 1024;
+/** What is parsed is also written again here and there, and deeper values cannot be. */
+const maxDepth = 512;
 /** Of an event id, which is sent back in a header. */
 const maxEventIdLength = 1_024;
 /** Messages in one array of 2025-03-26. */
@@ -154,6 +156,8 @@ function readDocument(text: string, eventId: string | undefined): ReadMessages {
   } catch {
     return { ok: false, detail: 'sent what is not JSON' };
   }
+  if (isNestedDeeper(text, maxDepth))
+    return { ok: false, detail: `sent JSON that is nested more than ${maxDepth} deep` };
   const start = skipSpace(text, 0);
   if (text[start] !== '[') {
     const head = readMessageHead(text);

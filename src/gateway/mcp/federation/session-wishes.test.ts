@@ -10,7 +10,7 @@ function create(limits: Partial<WishLimits> = {}) {
   return { table, ended, time };
 }
 
-const follows = (): Promise<void> => Promise.resolve();
+const follows = (): Promise<boolean> => Promise.resolve(true);
 
 describe('wishes of sessions', () => {
   test('are of one session, and of one target', () => {
@@ -118,9 +118,36 @@ describe('wishes of sessions', () => {
     assert.equal(table.size, 1);
   });
 
+  test('no caller takes the room of the others', () => {
+    const { table } = create({ characters: 20, ownCharacters: 8 });
+    const full = { ok: false, obstacle: 'full' };
+    const subscribe = (session: string, uri: string, owner?: string) => table.subscribe(session, 'a', uri, owner);
+    assert.ok(subscribe('ann-1', 'x:01', 'ann').ok);
+    assert.ok(subscribe('ann-2', 'x:02', 'ann').ok);
+    assert.deepEqual(subscribe('ann-3', 'x:03', 'ann'), full);
+    assert.ok(subscribe('bob-1', 'x:04', 'bob').ok);
+    // What is taken back, or ended, is room again.
+    table.unsubscribe('ann-1', 'a', 'x:01');
+    assert.ok(subscribe('ann-3', 'x:05', 'ann').ok);
+    table.forget('ann-2');
+    assert.ok(subscribe('ann-3', 'x:06', 'ann').ok);
+    assert.deepEqual(subscribe('ann-3', 'x:07', 'ann'), full);
+    // Nobody knows whose these are: all of them have the limit of the process.
+    assert.ok(subscribe('any-1', 'x:08').ok && subscribe('any-2', 'x:09').ok);
+  });
+
+  test('a subscription that a stream cannot take on says so', async () => {
+    const { table } = create();
+    table.watch('ann', 'a', follows);
+    table.watch('ann', 'a', () => Promise.resolve(false));
+    const subscribed = table.subscribe('ann', 'a', 'x:1');
+    assert.ok(subscribed.ok);
+    assert.equal(await subscribed.followed, false);
+  });
+
   test('a subscription is complete when every stream of the session at this target has followed', async () => {
     const { table } = create();
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
     let asked = 0;
     const others: (() => void)[] = [
       table.watch('ann', 'a', () => ((asked += 1), promise)),
@@ -133,7 +160,7 @@ describe('wishes of sessions', () => {
     const completed = subscribed.followed.then(() => (isComplete = true));
     await new Promise((done) => setImmediate(done));
     assert.equal(isComplete, false);
-    resolve();
+    resolve(true);
     await completed;
     assert.equal(asked, 1);
     for (const stop of others) stop();

@@ -11,6 +11,8 @@ export interface WishLimits {
   readonly uriLength: number;
   /** Characters of all URIs. */
   readonly characters: number;
+  /** Characters of all URIs of one caller, so that nobody takes the room of all others. */
+  readonly ownCharacters: number;
   /** How long a session without requests and streams is remembered. */
   readonly idleMs: number;
 }
@@ -20,6 +22,7 @@ export const defaultWishLimits: WishLimits = {
   uris: 256,
   uriLength: 2_048,
   characters: 16_777_216,
+  ownCharacters: 1_048_576,
   idleMs: 86_400_000,
 };
 
@@ -33,22 +36,24 @@ export type WishObstacle =
   | 'ended';
 
 export type Subscribed =
-  /** `followed`: the open streams of the session have it too. */
-  { readonly ok: true; readonly followed: Promise<void> } | { readonly ok: false; readonly obstacle: WishObstacle };
+  /** `followed`: the open streams of the session have it too; false: a server refused a stream with it. */
+  { readonly ok: true; readonly followed: Promise<boolean> } | { readonly ok: false; readonly obstacle: WishObstacle };
 
 interface Wishes {
   logLevel: string | undefined;
   /** The servers' own URIs, by target. */
   readonly uris: Map<string, Set<string>>;
   characters: number;
+  /** Whose they are; undefined: nobody knows. */
+  owner: string | undefined;
   usedAtMs: number;
 }
 
 /** A stream of a session at one target. */
 interface Watcher {
   readonly target: string;
-  /** The URIs have changed; resolves when the stream has followed. */
-  readonly follow: () => Promise<void>;
+  /** The URIs have changed; resolves when the stream has followed. False: it cannot. */
+  readonly follow: () => Promise<boolean>;
 }
 
 export interface WishTableParts {
@@ -70,6 +75,8 @@ export class WishTable {
   readonly #wishes = new Map<string, Wishes>();
   readonly #watchers = new Map<string, Set<Watcher>>();
   #characters = 0;
+  /** The same by caller. */
+  readonly #ownCharacters = new Map<string, number>();
 
   constructor({ isEnded, limits, clock = () => performance.now() }: WishTableParts) {
     this.limits = { ...defaultWishLimits, ...limits };
@@ -95,19 +102,22 @@ export class WishTable {
   }
 
   /** Why `subscribe` would fail; undefined: it would not. */
-  findObstacle(session: string, target: string, uri: string): WishObstacle | undefined {
+  findObstacle(session: string, target: string, uri: string, owner?: string): WishObstacle | undefined {
     if (this.#isEnded(session)) return 'ended';
     if (uri.length > this.limits.uriLength) return 'too-long';
     const known = this.listUris(session, target);
     if (known.has(uri)) return undefined;
     if (known.size >= this.limits.uris) return 'too-many';
+    const own = owner === undefined ? 0 : (this.#ownCharacters.get(owner) ?? 0);
+    if (own + uri.length > this.limits.ownCharacters) return 'full';
     return this.#makeRoom(session, uri.length) ? undefined : 'full';
   }
 
-  subscribe(session: string, target: string, uri: string): Subscribed {
-    const obstacle = this.findObstacle(session, target, uri);
+  subscribe(session: string, target: string, uri: string, owner?: string): Subscribed {
+    const obstacle = this.findObstacle(session, target, uri, owner);
     if (obstacle !== undefined) return { ok: false, obstacle };
     const wishes = this.#open(session);
+    wishes.owner = owner;
     const uris = wishes.uris.get(target) ?? new Set();
     wishes.uris.set(target, uris);
     if (!uris.has(uri)) {
@@ -129,7 +139,7 @@ export class WishTable {
   }
 
   /** A stream wants to know of changes at this target; call the result when it ends. Meanwhile the session is not forgotten. */
-  watch(session: string, target: string, follow: () => Promise<void>): () => void {
+  watch(session: string, target: string, follow: () => Promise<boolean>): () => void {
     const watcher: Watcher = { target, follow };
     const watchers = this.#watchers.get(session) ?? new Set();
     this.#watchers.set(session, watchers.add(watcher));
@@ -145,7 +155,7 @@ export class WishTable {
     const wishes = this.#wishes.get(session);
     if (wishes === undefined) return;
     this.#wishes.delete(session);
-    this.#characters -= wishes.characters;
+    this.#count(wishes, -wishes.characters);
   }
 
   #find(session: string): Wishes | undefined {
@@ -171,7 +181,7 @@ export class WishTable {
       if (this.#wishes.size < this.limits.sessions && !this.#isIdle(name, wishes, now)) break;
       this.forget(name);
     }
-    const wishes: Wishes = { logLevel: undefined, uris: new Map(), characters: 0, usedAtMs: now };
+    const wishes: Wishes = { logLevel: undefined, uris: new Map(), characters: 0, owner: undefined, usedAtMs: now };
     this.#wishes.set(session, wishes);
     return wishes;
   }
@@ -183,6 +193,10 @@ export class WishTable {
   #count(wishes: Wishes, characters: number): void {
     wishes.characters += characters;
     this.#characters += characters;
+    if (wishes.owner === undefined) return;
+    const own = (this.#ownCharacters.get(wishes.owner) ?? 0) + characters;
+    if (own > 0) this.#ownCharacters.set(wishes.owner, own);
+    else this.#ownCharacters.delete(wishes.owner);
   }
 
   /** Forgets other sessions, the longest unused first, until there is room. False: all that is left has open streams. */
@@ -197,8 +211,9 @@ export class WishTable {
     return false;
   }
 
-  async #follow(session: string, target: string): Promise<void> {
+  async #follow(session: string, target: string): Promise<boolean> {
     const watchers = [...(this.#watchers.get(session) ?? [])].filter((watcher) => watcher.target === target);
-    await Promise.all(watchers.map(({ follow }) => follow()));
+    const followed = await Promise.all(watchers.map(({ follow }) => follow()));
+    return followed.every(Boolean);
   }
 }

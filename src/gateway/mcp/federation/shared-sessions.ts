@@ -123,9 +123,8 @@ export class SharedSessions {
   #start(shared: SharedSession, speaker: Speaker): Promise<BegunSession> {
     const begun = this.#begin(speaker);
     shared.begun = begun;
-    void begun.then(({ ok }) => {
-      if (!ok && shared.begun === begun) shared.begun = undefined;
-    });
+    const forget = (): void => void (shared.begun === begun && (shared.begun = undefined));
+    begun.then(({ ok }) => ok || forget(), forget);
     return begun;
   }
 

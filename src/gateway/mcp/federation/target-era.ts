@@ -95,9 +95,11 @@ export class TargetEra {
     }
     const own = this.#ask(speaker);
     this.#discovering = own;
-    const failure = await own;
-    if (this.#discovering === own) this.#discovering = undefined;
-    return failure;
+    try {
+      return await own;
+    } finally {
+      if (this.#discovering === own) this.#discovering = undefined;
+    }
   }
 
   async #ask(speaker: Speaker): Promise<TargetFailure | undefined> {

@@ -119,13 +119,22 @@ export class TargetExchange implements UpstreamEvents, Watched {
     this.#phase = 'answering';
     this.silentLooks = 0;
     if (!isAway(status)) this.#parts.health?.noteUp();
-    this.#events.onHead(status, headers, this.#endpoint!);
+    try {
+      this.#events.onHead(status, headers, this.#endpoint!);
+    } catch (error) {
+      this.#breakOff(error);
+    }
   }
 
   onData(chunk: Uint8Array): boolean {
     if (this.#isDone) return true;
     this.silentLooks = 0;
-    if (this.#events.onData(chunk)) return true;
+    try {
+      if (this.#events.onData(chunk)) return true;
+    } catch (error) {
+      this.#breakOff(error);
+      return true;
+    }
     // What was called may have ended the exchange.
     if (this.#isDone) return true;
     this.#isPaused = true;
@@ -135,7 +144,11 @@ export class TargetExchange implements UpstreamEvents, Watched {
   onEnd(): void {
     if (this.#isDone) return;
     this.#finish();
-    this.#events.onEnd();
+    try {
+      this.#events.onEnd();
+    } catch (error) {
+      this.#events.onFailure(this.#describeBug(error), false);
+    }
   }
 
   onUpgrade(...[, , stream]: Parameters<UpstreamEvents['onUpgrade']>): void {
@@ -170,6 +183,21 @@ export class TargetExchange implements UpstreamEvents, Watched {
 
   onSilence(): void {
     if (!this.#isPaused) this.#giveUp();
+  }
+
+  /** What nobody foresaw in an answer fails one exchange: connections may carry others, and have nobody else who catches it. */
+  #breakOff(error: unknown): void {
+    if (this.#isDone) return;
+    this.#call?.abort();
+    this.#fail(this.#describeBug(error), false);
+  }
+
+  #describeBug(error: unknown): TargetFailure {
+    this.#parts.log.error(
+      { target: this.#parts.config.name, err: error },
+      'an answer of a target could not be handled',
+    );
+    return fail('garbage', 'its answer cannot be handled');
   }
 
   #giveUp(): void {

@@ -10,13 +10,17 @@ import { renameItem } from './rename-request.ts';
 
 const none: readonly string[] = [];
 
+/** No server has longer names: nobody is asked for them. */
+const maxBareLength = 1_000;
+
 /** The names of tools that are called without the prefix of a target, each once. What begins like a prefix is one. */
 export function listBareCalls(federation: FederationConfig | undefined, { messages }: ReadBody): readonly string[] {
   if (federation === undefined || federation.naming === 'never') return none;
   let names: Set<string> | undefined;
   for (const message of messages) {
     const name = readCalledTool(message);
-    if (name !== undefined && !hasKnownPrefix(federation, name)) (names ??= new Set()).add(name);
+    if (name !== undefined && name.length <= maxBareLength && !hasKnownPrefix(federation, name))
+      (names ??= new Set()).add(name);
   }
   return names === undefined ? none : [...names];
 }

@@ -1,4 +1,5 @@
 // Finds the tools that a request calls by the servers' own names, before rules judge it: in the lists that the caller has seen, or that are asked for in its name.
+import { cutText } from '../../../../base/cut-text.ts';
 import type { FederationConfig } from '../../../config/federation-config.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
 import type { AppTools } from '../../../request/app-tools.ts';
@@ -61,24 +62,28 @@ export async function findAppTools(calls: BareCalls): Promise<AppTools> {
   return { prefixed, refused };
 }
 
+/** Of a name that a client chose, in logs and errors. */
+const maxShownLength = 200;
+
 /** Names no server: which ones claim a tool may be nothing for this caller. */
 function refuse(
   finding: NameFinding,
   name: string,
   context: RequestContext,
 ): { readonly code: number; readonly message: string } | undefined {
+  const shown = cutText(name, maxShownLength);
   switch (finding.kind) {
     case 'contested':
-      context.detail ??= `several servers have an app tool ${name}: ${finding.targets.join(', ')}`;
+      context.detail ??= `several servers have an app tool ${shown}: ${finding.targets.join(', ')}`;
       return {
         code: rpcCodes.invalidParams,
-        message: `Several servers behind this endpoint have a tool "${name}". Call it by its name in the list of tools, which begins with the prefix of its server.`,
+        message: `Several servers behind this endpoint have a tool "${shown}". Call it by its name in the list of tools, which begins with the prefix of its server.`,
       };
     case 'unavailable':
-      context.detail ??= `nobody knows whose tool ${name} is: ${finding.target} has not answered with its tools yet`;
+      context.detail ??= `nobody knows whose tool ${shown} is: ${finding.target} has not answered with its tools yet`;
       return {
         code: internalError,
-        message: `Whose tool "${name}" is cannot be told yet, because not every server behind this endpoint has answered. Call it by its name in the list of tools, or try again later.`,
+        message: `Whose tool "${shown}" is cannot be told yet, because not every server behind this endpoint has answered. Call it by its name in the list of tools, or try again later.`,
       };
     case 'owned':
     case 'unknown':
