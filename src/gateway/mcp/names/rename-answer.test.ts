@@ -70,6 +70,45 @@ test('results: links, resources, prompts, tasks', () => {
     assert.equal(renameAnswer(answer(own), method, target, 'always'), answer(seen));
 });
 
+test('what has come of a task of the extension, and what it waits for', () => {
+  const tasks = [
+    [
+      '{"taskId":"7","status":"completed","result":{"content":[{"type":"text","text":"x:a"},{"type":"resource_link","uri":"x:a"},{"type":"resource","resource":{"uri":"x:b"}}],"structuredContent":{"uri":"x:c","taskId":"7"},"_meta":{"ui":{"resourceUri":"ui://a"}}}}',
+      '{"taskId":"tix_7","status":"completed","result":{"content":[{"type":"text","text":"x:a"},{"type":"resource_link","uri":"tix+x:a"},{"type":"resource","resource":{"uri":"tix+x:b"}}],"structuredContent":{"uri":"x:c","taskId":"7"},"_meta":{"ui":{"resourceUri":"ui://tix/a"}}}}',
+    ],
+    [
+      '{"taskId":"7","status":"failed","error":{"code":-32602,"message":"x:a","data":{"uri":"x:a"}}}',
+      '{"taskId":"tix_7","status":"failed","error":{"code":-32602,"message":"x:a","data":{"uri":"tix+x:a"}}}',
+    ],
+    [
+      `{"taskId":"7","status":"input_required","inputRequests":${asked('x:')}}`,
+      `{"taskId":"tix_7","status":"input_required","inputRequests":${asked('tix+x:')}}`,
+    ],
+  ] as const;
+  for (const [own, seen] of tasks) {
+    assert.equal(renameAnswer(answer(own), 'tasks/get', target, 'always'), answer(seen));
+    const wrap = (params: string): string => `{"jsonrpc":"2.0","method":"notifications/tasks","params":${params}}`;
+    assert.equal(renameQuestion(wrap(own), 'notifications/tasks', target, 'always'), wrap(seen));
+  }
+});
+
+test('what a result asks the client for', () => {
+  const wrap = (requests: string): string =>
+    answer(`{"resultType":"input_required","inputRequests":${requests},"requestState":"x:uri"}`);
+  for (const method of ['tools/call', 'prompts/get', 'resources/read', 'tasks/get'])
+    assert.equal(renameAnswer(wrap(asked('x:')), method, target, 'always'), wrap(asked('tix+x:')), method);
+});
+
+/** Questions with links: of a sampling they are the server's, of anything else they are not known to be. */
+function asked(scheme: 'x:' | 'tix+x:'): string {
+  const link = `{"type":"resource_link","uri":"${scheme}a"}`;
+  const results = `[{"type":"tool_result","toolUseId":"1","content":[${link}],"structuredContent":{"uri":"x:a"}}]`;
+  const meta = `{"ui":{"resourceUri":"${scheme}b"}}`;
+  const sampling = `{"params":{"messages":[{"role":"user","content":${link}},{"role":"user","content":${results}}],"_meta":${meta}},"method":"sampling/createMessage"}`;
+  const other = `{"method":"elicitation/create","params":{"message":"x:uri","url":"x:u","messages":[{"content":{"uri":"x:a"}}],"_meta":${meta}}}`;
+  return `{"uri":${sampling},"taskId":${other},"roots":{"method":"roots/list"},"none":7}`;
+}
+
 test('errors name the resource as the client did', () => {
   const own = '{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"x","data":{"uri":"file:///a"}}}';
   assert.equal(renameAnswer(own, 'resources/read', target, 'always'), own.replace('file:', 'tix+file:'));
@@ -83,6 +122,11 @@ test('what a server says on its own', () => {
       'sampling/createMessage',
       '{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"x:a"}}}]}',
       '{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"tix+x:a"}}}]}',
+    ],
+    [
+      'sampling/createMessage',
+      '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"resource_link","uri":"x:a"}]}]}]}',
+      '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"resource_link","uri":"tix+x:a"}]}]}]}',
     ],
     [
       'elicitation/create',

@@ -34,10 +34,45 @@ const content: NamePlaces = { ...contentBlock, elements: contentBlock };
 
 const promptMessages: NamePlaces = { elements: { members: { content } } };
 
+/** Of a sampling: what tools of the server have answered is a content of its own. */
+const sampledBlock: NamePlaces = { members: { ...contentBlock.members, content } };
+const samplingMessages: NamePlaces = {
+  elements: { members: { content: { ...sampledBlock, elements: sampledBlock } } },
+};
+
+const otherParams: NamePlaces = { members: { _meta: meta } };
+
+/** What servers ask for: up to 2025-11-25 as requests, from 2026-07-28 on within results. */
+const asked: ReadonlyMap<string, NamePlaces> = new Map<string, NamePlaces>([
+  ['sampling/createMessage', { members: { messages: samplingMessages, _meta: meta } }],
+]);
+const inputRequests: NamePlaces = {
+  values: {
+    choice: {
+      member: 'method',
+      forms: new Map([...asked].map(([method, places]) => [method, { members: { params: places } }])),
+      otherwise: { members: { params: otherParams } },
+    },
+  },
+};
+
+const rpcError: NamePlaces = { members: { data: { members: { uri } } } };
+
 /** A task that was begun, asked for or changed. */
 const taskMembers = { taskId: task, task: { members: { taskId: task } } };
 
-const toolResult: NamePlaces = { members: { ...taskMembers, content, _meta: meta } };
+const toolResult: NamePlaces = { members: { ...taskMembers, content, inputRequests, _meta: meta } };
+
+/** A task with what has come of it, or what it waits for (extension for tasks, 2026-07-28: DetailedTask). Only tools run as tasks. */
+const detailedTask: NamePlaces = {
+  members: {
+    ...taskMembers,
+    result: { members: { content, _meta: meta } },
+    error: rpcError,
+    inputRequests,
+    _meta: meta,
+  },
+};
 
 const listItems: Readonly<Record<ListMethod, NamePlaces>> = {
   'tools/list': { members: { name, _meta: meta } },
@@ -49,30 +84,31 @@ const listItems: Readonly<Record<ListMethod, NamePlaces>> = {
 const results: ReadonlyMap<string, NamePlaces> = new Map<string, NamePlaces>([
   ['tools/call', toolResult],
   ['tasks/result', toolResult],
-  ['tasks/get', toolResult],
-  ['tasks/update', toolResult],
-  ['tasks/cancel', toolResult],
+  ['tasks/get', detailedTask],
+  ['tasks/update', detailedTask],
+  ['tasks/cancel', detailedTask],
   ['tasks/list', { members: { tasks: { elements: { members: taskMembers } }, _meta: meta } }],
-  ['prompts/get', { members: { messages: promptMessages, _meta: meta } }],
-  ['resources/read', { members: { contents: { elements: { members: { uri, _meta: meta } } }, _meta: meta } }],
+  ['prompts/get', { members: { messages: promptMessages, inputRequests, _meta: meta } }],
+  [
+    'resources/read',
+    { members: { contents: { elements: { members: { uri, _meta: meta } } }, inputRequests, _meta: meta } },
+  ],
 ]);
 
 const otherResult: NamePlaces = { members: { _meta: meta } };
-const error: NamePlaces = { members: { data: { members: { uri } } } };
 
 /** What a server says or asks on its own. */
 const params: ReadonlyMap<string, NamePlaces> = new Map<string, NamePlaces>([
   ['notifications/resources/updated', { members: { uri, _meta: meta } }],
   ['notifications/tasks/status', { members: { ...taskMembers, _meta: meta } }],
-  ['sampling/createMessage', { members: { messages: promptMessages, _meta: meta } }],
+  ['notifications/tasks', detailedTask],
+  ...asked,
 ]);
-
-const otherParams: NamePlaces = { members: { _meta: meta } };
 
 /** Made once for each method. */
 const answers = new Map<string, NamePlaces>();
-for (const [method, result] of results) answers.set(method, { members: { result, error } });
-const otherAnswer: NamePlaces = { members: { result: otherResult, error } };
+for (const [method, result] of results) answers.set(method, { members: { result, error: rpcError } });
+const otherAnswer: NamePlaces = { members: { result: otherResult, error: rpcError } };
 
 const questions = new Map<string, NamePlaces>();
 for (const [method, places] of params) questions.set(method, { members: { params: places } });

@@ -14,6 +14,17 @@ export interface Places<K extends string> {
   readonly elements?: Places<K>;
   /** The value is a string of this kind. */
   readonly kind?: K;
+  /** Every member of an object, whatever it is called. */
+  readonly values?: Places<K>;
+  /** Of an object, what one of its members says which. */
+  readonly choice?: PlacesByMember<K>;
+}
+
+/** Objects of several forms, which a string in one of their members tells apart. */
+export interface PlacesByMember<K extends string> {
+  readonly member: string;
+  readonly forms: ReadonlyMap<string, Places<K>>;
+  readonly otherwise: Places<K>;
 }
 
 /** A string in the place of another one; undefined: it stays. */
@@ -49,7 +60,9 @@ function visit<K extends string>(
       return end;
     }
     case '{': {
-      const { members } = places;
+      const { members, values, choice } = places;
+      if (choice !== undefined) return visit(text, at, choose(text, at, choice), found);
+      if (values !== undefined) return walkMembers(text, at, (_key, value) => visit(text, value, values, found));
       if (members === undefined) return walkValue(text, at);
       return walkMembers(text, at, (key, value) =>
         Object.hasOwn(members, key) ? visit(text, value, members[key]!, found) : undefined,
@@ -63,4 +76,20 @@ function visit<K extends string>(
     default:
       return walkValue(text, at);
   }
+}
+
+/** Of members that are there twice the last one counts, as for JSON.parse. */
+function choose<K extends string>(
+  text: string,
+  at: number,
+  { member, forms, otherwise }: PlacesByMember<K>,
+): Places<K> {
+  let chosen = otherwise;
+  walkMembers(text, at, (key, value) => {
+    if (key !== member) return undefined;
+    const end = walkValue(text, value);
+    chosen = (text[value] === '"' ? forms.get(readString(text, value, end)) : undefined) ?? otherwise;
+    return end;
+  });
+  return chosen;
 }

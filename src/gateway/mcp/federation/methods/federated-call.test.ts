@@ -14,6 +14,10 @@ const errorOf = (json: Record<string, unknown>): string => {
   return `${code} ${message}`;
 };
 
+interface Introduced extends Record<string, unknown> {
+  readonly result: { readonly capabilities: Record<string, unknown> };
+}
+
 describe('one request to one target', () => {
   test('the prefix says to which, and it gets its own name', async () => {
     const { ask, initialize, targets } = createFederation({ a: { sessionId: 'sa' }, b: {} });
@@ -259,6 +263,7 @@ describe('initialize and server/discover', () => {
         prompts: { listChanged: true },
         resources: { listChanged: true, subscribe: true },
         completions: {},
+        logging: {},
       },
       serverInfo: { name: 'all', version: '1.0.0' },
       instructions: '# a\nBe kind.',
@@ -285,6 +290,24 @@ describe('initialize and server/discover', () => {
       'io.modelcontextprotocol/ui': {},
     });
     assert.equal(result['resultType'], 'complete');
+  });
+
+  test('tasks are advertised where a server has them, logs always', async () => {
+    const has = (capabilities: object) => ({ introduction: { capabilities: JSON.stringify(capabilities) } });
+    const tasks = { list: {}, requests: { tools: { call: {} } } };
+    const extensions = { 'io.modelcontextprotocol/tasks': {} };
+    const fixture = createFederation({ a: has({ tasks, extensions }), b: has({ tasks: { cancel: {} }, logging: {} }) });
+    const discovered = (await fixture.askModern('server/discover').done).json as Introduced;
+    assert.deepEqual(discovered.result.capabilities['extensions'], extensions);
+    assert.equal(discovered.result.capabilities['tasks'], undefined);
+    assert.deepEqual(discovered.result.capabilities['logging'], {});
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} };
+    const body = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
+    const initialized = (await fixture.talk({ body }).done).json as Introduced;
+    assert.deepEqual(initialized.result.capabilities['tasks'], { ...tasks, cancel: {} });
+    const without = createFederation({ a: {} });
+    const alone = (await without.askModern('server/discover').done).json as Introduced;
+    assert.equal(alone.result.capabilities['extensions'], undefined);
   });
 
   test('versions that are not spoken', async () => {
@@ -399,6 +422,9 @@ describe('everybody', () => {
     };
     assert.deepEqual((await fixture.ask(session, 'logging/setLevel', { level: 'debug' }).done).json['result'], {});
     assert.deepEqual((await fixture.ask(session, 'tasks/list').done).json['result'], { tasks: [{ taskId: 'a_1' }] });
+    // No server has logs now: the level is kept all the same.
+    fixture.targets['a']!.behaviour.onRequest = fixture.targets['b']!.behaviour.onRequest;
+    assert.deepEqual((await fixture.ask(session, 'logging/setLevel', { level: 'info' }).done).json['result'], {});
   });
 
   test('tasks/list: who answers with nonsense is missing; a method is unknown only where all servers say so', async () => {
@@ -421,6 +447,40 @@ describe('everybody', () => {
     );
     b!.behaviour.onRequest = a!.behaviour.onRequest;
     assert.equal(errorOf(await listTasks()), '-32601 Method not found');
+  });
+
+  test('tasks/list: tasks are as their servers wrote them, page by page', async () => {
+    const fixture = createFederation({ a: {} });
+    const session = await fixture.initialize();
+    fixture.targets['a']!.behaviour.onRequest = (each) => {
+      const { id, params } = each.message.message as { id: string; params: { cursor?: string } };
+      const page =
+        params.cursor === 'p2'
+          ? '{"tasks":[{"taskId":"2"}],"nextCursor":null}'
+          : '{"nextCursor":"p2","tasks":[ {"taskId":"1","at":12345678901234567890,"x":1.0} ,7]}';
+      each.say(`{"jsonrpc":"2.0","id":"${id}","result":${page}}`);
+      each.end();
+    };
+    const { body } = await fixture.ask(session, 'tasks/list').done;
+    const tasks = '{"taskId":"a_1","at":12345678901234567890,"x":1.0},7,{"taskId":"a_2"}';
+    assert.equal(body, `{"jsonrpc":"2.0","id":1,"result":{"tasks":[${tasks}]}}`);
+  });
+
+  test('tasks/list: a server with too many tasks is missing', async () => {
+    const fixture = createFederation({ a: {}, b: { onRequest: (each) => each.answer({ tasks: [{ taskId: '1' }] }) } });
+    const session = await fixture.initialize();
+    const text = 'x'.repeat(6 * 1024 * 1024);
+    const { a } = fixture.targets;
+    const missing = { tasks: [{ taskId: 'b_1' }], _meta: { 'gateway.proxy/unavailable': ['a'] } };
+    a!.behaviour.onRequest = (each) => each.answer({ tasks: [{ text }], nextCursor: 'more' });
+    const large = await fixture.ask(session, 'tasks/list').done;
+    assert.deepEqual(large.json['result'], missing);
+    assert.equal(large.context.detail, 'a: its list of tasks has more than 16777216 characters');
+    assert.equal(a!.calls.length, 3);
+    a!.behaviour.onRequest = (each) => each.answer({ tasks: [], nextCursor: 'more' });
+    const endless = await fixture.ask(session, 'tasks/list').done;
+    assert.deepEqual(endless.json['result'], missing);
+    assert.equal(endless.context.detail, 'a: its list of tasks has more than 100 pages');
   });
 
   test('a level that is none is refused, and no server hears of it; one that is set is kept for those that are down', async () => {
@@ -521,6 +581,35 @@ describe('streams', () => {
     ]);
     stream.leave();
     assert.ok(a.isClosed);
+  });
+
+  test('nothing of a notification changes but what names the subscription', async () => {
+    const fixture = createFederation({ a: {} });
+    const stream = fixture.askModern('subscriptions/listen', { notifications: { toolsListChanged: true } });
+    await waitFor('the stream', () => fixture.targets['a']?.streams.length === 1);
+    const server = fixture.targets['a']!.streams[0]!;
+    const [acknowledged, changed] = ['subscriptions/acknowledged', 'tools/list_changed'];
+    const write = (method: string, params: string): string =>
+      `{"jsonrpc":"2.0","method":"notifications/${method}"${params === '' ? '' : `,"params":${params}`}}`;
+    server.say(write(acknowledged!, '{"notifications":{"toolsListChanged":true}}'));
+    const stamp = '"io.modelcontextprotocol/subscriptionId":1';
+    for (const [own, seen] of [
+      ['{"at":12345678901234567890,"_meta":{"x":1.0}}', `{"_meta":{${stamp},"x":1.0},"at":12345678901234567890}`],
+      ['{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen", "x":1e400}}', `{"_meta":{${stamp},"x":1e400}}`],
+      ['{"_meta":null,"x":1.0}', `{"_meta":{${stamp}},"x":1.0}`],
+      ['null', `{"_meta":{${stamp}}}`],
+      ['', `{"_meta":{${stamp}}}`],
+    ] as const) {
+      const before = stream.body.length;
+      server.say(write(changed!, own));
+      const sent = /^data: (.*)$/m.exec(stream.body.slice(before))?.[1] ?? '{}';
+      // Members may change places, and nothing else.
+      const { params, method, ...rest } = JSON.parse(sent) as Record<string, unknown>;
+      assert.deepEqual([method, rest], [`notifications/${changed}`, { jsonrpc: '2.0' }]);
+      assert.deepEqual(params, JSON.parse(seen));
+      for (const number of seen.match(/12345678901234567890|1\.0|1e400/g) ?? []) assert.ok(sent.includes(number), sent);
+    }
+    stream.leave();
   });
 
   test('a server that says nothing is waited for five seconds', async (t) => {

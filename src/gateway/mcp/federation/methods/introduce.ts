@@ -82,13 +82,11 @@ const always: JsonObject = {
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
   completions: {},
+  logging: {},
 };
 
-/** What is advertised where a target has it. */
-const perEra: Readonly<Record<Speaker['era'], readonly string[]>> = {
-  legacy: ['logging', 'tasks'],
-  modern: ['logging'],
-};
+/** What is advertised where a target has it: what it promises is in its members, which only a server can say. */
+const perEra: Readonly<Record<Speaker['era'], readonly string[]>> = { legacy: ['tasks'], modern: [] };
 const passedExtensions = ['io.modelcontextprotocol/tasks', 'io.modelcontextprotocol/ui'];
 
 function mergeCapabilities(all: readonly string[], era: Speaker['era']): JsonObject {

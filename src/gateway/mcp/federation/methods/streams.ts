@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
 import { readAcknowledgedUris } from '../acknowledged-uris.ts';
+import { changeMembers, findValue } from '../json-members.ts';
 import type { ListenFilter } from '../target.ts';
 import type { ListName } from '../../streams/list-changed-rules.ts';
 import type { ClientAnswer } from './client-answer.ts';
@@ -181,8 +182,13 @@ const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** Notifications on such a stream name the request that opened it. */
 function stampSubscription(json: string, id: string | number): string {
-  const message = JSON.parse(json) as JsonObject;
-  const params = isJsonObject(message['params']) ? message['params'] : {};
-  const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
-  return JSON.stringify({ ...message, params: { ...params, _meta: { ...meta, [subscriptionKey]: id } } });
+  const isObject = (path: readonly string[]): boolean => {
+    const place = findValue(json, path);
+    return place !== undefined && json[place.start] === '{';
+  };
+  const stamp = { [subscriptionKey]: JSON.stringify(id) };
+  const meta = changeMembers('{}', [], { add: stamp });
+  if (!isObject(['params'])) return changeMembers(json, [], { add: { params: `{"_meta":${meta}}` } });
+  if (!isObject(['params', '_meta'])) return changeMembers(json, ['params'], { add: { _meta: meta } });
+  return changeMembers(json, ['params', '_meta'], { add: stamp });
 }

@@ -1,12 +1,13 @@
 // What concerns every target: the level of logs, the list of tasks, and notifications.
 import { cutText } from '../../../../base/cut-text.ts';
-import { isJsonObject } from '../../../../base/json-object.ts';
+import { walkElements, walkValue } from '../../../../base/json-text.ts';
 import { readMember, replaceProgressToken } from '../../names/message-head.ts';
 import { renameAnswer } from '../../names/rename-answer.ts';
 import type { MessageId, MethodMessage } from '../../read/message.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { askOnce } from '../ask-once.ts';
 import type { Member } from '../federation.ts';
+import { findValue } from '../json-members.ts';
 import { logLevels } from '../log-levels.ts';
 import { openQuestion } from '../question-id.ts';
 import type { TargetFailure } from '../target.ts';
@@ -38,6 +39,8 @@ type Reply =
   | { readonly kind: 'refused'; readonly text: string }
   | { readonly kind: 'failed'; readonly failure: TargetFailure };
 
+const told: Reply = { kind: 'done', entries: [] };
+
 type AskMember = (member: Member, signal: AbortSignal) => Promise<Reply>;
 
 /** `logging/setLevel`. */
@@ -54,7 +57,10 @@ export function setLevel(conversation: Conversation, asked: Asked, sink: Message
   const ask: AskMember = async ({ target }, signal) => {
     const answer = await askOnce(target, conversation.speaker, 'logging/setLevel', { level }, signal);
     if (!answer.ok) return { kind: 'failed', failure: answer.failure };
-    return readMember(answer.text, ['result']) === undefined ? readRefusal(answer.text) : { kind: 'done', entries: [] };
+    if (readMember(answer.text, ['result']) !== undefined) return told;
+    // A server without logs has nothing to be told, and the level is kept for others.
+    const refusal = readRefusal(answer.text);
+    return refusal.kind === 'unknown' ? told : refusal;
   };
   return askAll(conversation, id, ask, () => formatResult(id, '{}'), sink);
 }
@@ -69,6 +75,8 @@ function describeLevel(level: unknown): string {
 
 /** Of one target; a server that counts pages without end is not followed. */
 const maxTaskPages = 100;
+/** Characters of all tasks of one target, as of its other lists. */
+const maxTaskText = 16_777_216;
 
 /** `tasks/list` (2025-11-25). */
 export function listTasks(conversation: Conversation, asked: Asked, sink: MessageSink): Running {
@@ -76,6 +84,7 @@ export function listTasks(conversation: Conversation, asked: Asked, sink: Messag
   const { config, speaker } = conversation;
   const ask: AskMember = async (member, signal) => {
     const entries: string[] = [];
+    let size = 0;
     let cursor: string | undefined;
     for (let page = 0; page < maxTaskPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
@@ -84,13 +93,17 @@ export function listTasks(conversation: Conversation, asked: Asked, sink: Messag
       if (!answer.ok) return { kind: 'failed', failure: answer.failure };
       const text = renameAnswer(answer.text, 'tasks/list', member.config, config.naming);
       if (readMember(text, ['error']) !== undefined) return readRefusal(text);
-      const result = parse(readMember(text, ['result']));
-      if (!isJsonObject(result)) return garbage('its list of tasks cannot be read');
-      const { tasks, nextCursor } = result;
-      if (!Array.isArray(tasks)) return garbage('its list of tasks cannot be read');
-      for (const task of tasks) entries.push(JSON.stringify(task));
-      if (typeof nextCursor !== 'string') return { kind: 'done', entries };
-      cursor = nextCursor;
+      const tasks = findValue(text, ['result', 'tasks']);
+      if (tasks === undefined || text[tasks.start] !== '[') return garbage('its list of tasks cannot be read');
+      walkElements(text, tasks.start, (at) => {
+        const end = walkValue(text, at);
+        entries.push(text.slice(at, end));
+        size += end - at;
+        return end;
+      });
+      if (size > maxTaskText) return garbage(`its list of tasks has more than ${maxTaskText} characters`);
+      cursor = readCursor(readMember(text, ['result', 'nextCursor']));
+      if (cursor === undefined) return { kind: 'done', entries };
     }
     return garbage(`its list of tasks has more than ${maxTaskPages} pages`);
   };
@@ -101,8 +114,9 @@ export function listTasks(conversation: Conversation, asked: Asked, sink: Messag
   return askAll(conversation, id, ask, write, sink);
 }
 
-function parse(json: string | undefined): unknown {
-  return json === undefined ? undefined : JSON.parse(json);
+/** Anything but a text says that there is no page more. */
+function readCursor(json: string | undefined): string | undefined {
+  return json?.startsWith('"') === true ? (JSON.parse(json) as string) : undefined;
 }
 
 function readRefusal(text: string): Reply {

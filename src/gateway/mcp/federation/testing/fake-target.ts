@@ -20,8 +20,8 @@ export interface FakeAnswer {
   readonly speaker: Speaker;
   /** It is an event stream, which can be resumed in this session. */
   stream(session: TargetSession | undefined): void;
-  /** Sends a message, whatever it is. */
-  say(message: object, eventId?: string): boolean;
+  /** Sends a message, whatever it is; a text as it is. */
+  say(message: object | string, eventId?: string): boolean;
   /** Sends an event without a message. */
   mark(mark: Partial<StreamMark>): boolean;
   /** Closes the stream before the answer. */
@@ -48,7 +48,7 @@ export interface FakeRest extends FakeAnswer {
 export interface FakeStream {
   readonly speaker: Speaker;
   readonly filter: ListenFilter;
-  say(message: object): boolean;
+  say(message: object | string): boolean;
   fail(failure: Partial<TargetFailure>): void;
   end(): void;
   isClosed: boolean;
@@ -212,9 +212,9 @@ function complete(failure: Partial<TargetFailure>): TargetFailure {
   return { kind: 'down', status: undefined, headers: [], detail: 'nothing listens there', ...failure };
 }
 
-function toMessage(message: object, eventId?: string): Parameters<TargetEvents['onMessage']>[0] {
-  const { id, method } = message as { readonly id?: string | number; readonly method?: string };
+function toMessage(message: object | string, eventId?: string): Parameters<TargetEvents['onMessage']>[0] {
+  const text = typeof message === 'string' ? message : JSON.stringify(message);
+  const { id, method } = JSON.parse(text) as { readonly id?: string | number; readonly method?: string };
   const kind = method === undefined ? 'response' : id === undefined ? 'notification' : 'request';
-  const text = JSON.stringify(message);
   return { text, kind, id: id === undefined ? undefined : JSON.stringify(id), method, eventId };
 }
