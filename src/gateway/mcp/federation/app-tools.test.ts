@@ -64,7 +64,12 @@ function createTools(answers: Readonly<Record<string, NonNullable<ListingOptions
   const targets = Object.entries(answers).map(([name, answer]) => createListingTarget('tools/list', { name, answer }));
   const members: Member[] = targets.map((target) => ({ config: target.config, target }));
   const find = async (name: string, isVisible?: (target: string) => boolean): Promise<string> => {
-    const finding = await tools.find(members, createSpeaker('legacy', 'ann'), { kind: 'tool', name }, isVisible);
+    const finding = await tools.find(
+      members,
+      createSpeaker('legacy', 'ann'),
+      { kind: 'tool', name },
+      isVisible && { isVisible },
+    );
     return finding.kind === 'owned' ? finding.target : finding.kind;
   };
   const asked = (): readonly number[] => targets.map((target) => target.asked.length);

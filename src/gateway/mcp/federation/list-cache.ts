@@ -2,15 +2,25 @@
 import type { ListMethod } from '../read/list-methods.ts';
 import type { WholeList } from './fetch-list.ts';
 import { formatAudience } from './list-audience.ts';
+import type { ListItem } from './read-list-page.ts';
 import type { Speaker } from './target.ts';
 
 interface KeptList {
   readonly list: WholeList;
   readonly expiresAt: number;
+  /** Characters. */
+  readonly weight: number;
 }
 
-/** Of callers with lists of their own, those that asked last. */
-const maxLists = 512;
+/** How much is kept: of callers with lists of their own, for those that asked last. */
+export interface ListCacheLimits {
+  readonly lists: number;
+  /** Characters of all entries, with their names. */
+  readonly characters: number;
+}
+
+/** As documented. */
+const defaultLimits: ListCacheLimits = { lists: 512, characters: 67_108_864 };
 /** A server that names a longer time is asked again after this one. */
 const longestMs = 3_600_000;
 
@@ -20,10 +30,13 @@ export class ListCache {
   readonly #lists = new Map<string, KeptList>();
   readonly #counts = new Map<string, number>();
   readonly #now: () => number;
+  readonly #limits: ListCacheLimits;
+  #characters = 0;
 
   /** `now`: milliseconds of a clock that never goes back. */
-  constructor(now: () => number) {
+  constructor(now: () => number, limits: ListCacheLimits = defaultLimits) {
     this.#now = now;
+    this.#limits = limits;
   }
 
   /** A list that may still be used, with what is left of its time. */
@@ -34,7 +47,7 @@ export class ListCache {
       if (kept === undefined) continue;
       const ttlMs = kept.expiresAt - this.#now();
       if (ttlMs > 0) return { ...kept.list, ttlMs };
-      this.#lists.delete(key);
+      this.#delete(key);
     }
     return undefined;
   }
@@ -46,9 +59,14 @@ export class ListCache {
     // Somebody whom nobody knows has no list of their own that could be kept.
     if (ttlMs === 0 || (!isPublic && speaker.owner === undefined)) return;
     const key = formatKey(target, method, speaker, isPublic ? undefined : speaker.owner);
-    this.#lists.delete(key);
-    this.#lists.set(key, { list, expiresAt: this.#now() + Math.min(ttlMs, longestMs) });
-    if (this.#lists.size > maxLists) this.#lists.delete(this.#lists.keys().next().value!);
+    this.#delete(key);
+    const { lists, characters } = this.#limits;
+    const weight = list.items.reduce((sum, { own, text }) => sum + own.length + text.length, key.length);
+    if (weight > characters) return;
+    const expiresAt = this.#now() + Math.min(ttlMs, longestMs);
+    this.#lists.set(key, { list: { ...list, items: detach(list.items) }, expiresAt, weight });
+    this.#characters += weight;
+    while (this.#lists.size > lists || this.#characters > characters) this.#delete(this.#lists.keys().next().value!);
   }
 
   /** How many entries the target listed last. */
@@ -58,8 +76,23 @@ export class ListCache {
 
   /** The target is another one now, or its lists have changed. */
   forget(target: string): void {
-    for (const key of this.#lists.keys()) if (key.startsWith(`${target}\0`)) this.#lists.delete(key);
+    for (const key of this.#lists.keys()) if (key.startsWith(`${target}\0`)) this.#delete(key);
   }
+
+  #delete(key: string): void {
+    const kept = this.#lists.get(key);
+    if (kept === undefined) return;
+    this.#lists.delete(key);
+    this.#characters -= kept.weight;
+  }
+}
+
+/** Entries in a text of their own: as parts of the message they would keep all of it in memory. */
+function detach(items: readonly ListItem[]): readonly ListItem[] {
+  const whole = items.map(({ own, text }) => own + text).join('');
+  let at = 0;
+  const cut = (length: number): string => whole.slice(at, (at += length));
+  return items.map(({ own, text }) => ({ own: cut(own.length), text: cut(text.length) }));
 }
 
 function formatKey(target: string, method: ListMethod, speaker: Speaker, owner: string | undefined): string {

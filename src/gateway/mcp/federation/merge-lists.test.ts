@@ -314,6 +314,31 @@ describe('resources', () => {
     assert.deepEqual(all.targets[0]!.asked, [undefined, 'p1']);
   });
 
+  test('all of them down are an error on every page; while another one is up, what is left is without them', async () => {
+    const state = { isDown: false, health: 'up' as 'up' | 'down' };
+    const answer = (id: string, cursor: string | undefined, events: TargetEvents): void =>
+      state.isDown
+        ? down(id, cursor, events)
+        : answerWith({ result: { resources: [{ uri: 'x:1' }], nextCursor: 'p1' } })(id, cursor, events);
+    const all = federate(
+      'resources/list',
+      { name: 'a', pages: [['x:1']], health: () => state.health },
+      { name: 'b', answer },
+      { name: 'c', answer: down },
+    );
+    const { nextCursor } = await read(all.list());
+    state.isDown = true;
+    const without = await read(all.list(nextCursor as string));
+    assert.deepEqual([without['resources'], without['_meta']], [[], { 'gateway.proxy/unavailable': ['b', 'c'] }]);
+    state.health = 'down';
+    assert.equal(
+      await refuse(all.list(nextCursor as string)),
+      '-32603 None of the servers is available: a, b, c. Try again later.',
+    );
+    state.isDown = false;
+    assert.deepEqual(nameAll(await read(all.list(nextCursor as string)), 'resources', 'uri'), ['b+x:1']);
+  });
+
   test('what is no URI could not be read, and is left out', async () => {
     const all = federate('resources/list', { name: 'a', pages: [['note', '/b', 'x:1']] });
     assert.deepEqual(nameAll(await read(all.list()), 'resources', 'uri'), ['a+x:1']);

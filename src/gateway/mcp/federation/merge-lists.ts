@@ -113,8 +113,9 @@ async function mergePages(merging: Merging, start: ListPlace, from: number): Pro
       if (nextCursor !== undefined)
         return merging.finish({ target: target.config.name, cursor: nextCursor, index: 0, after: undefined });
     }
-    // Who begins in the middle may have got something of the others before.
-    if (from === 0 && merging.isEverythingMissing(asked)) return merging.refuseAll();
+    // Who begins in the middle has passed others, which may well be there.
+    const arePassedDown = targets.slice(0, from).every((target) => target.describe().health === 'down');
+    if (arePassedDown && merging.isEverythingMissing(asked)) return merging.refuseAll();
     return merging.finish(undefined);
   } finally {
     ahead.stop();
@@ -243,7 +244,8 @@ class Merging {
   }
 
   refuseAll(): ListOutcome {
-    return refuse(unavailable, `None of the servers is available: ${this.#missing.join(', ')}. Try again later.`);
+    const names = this.federation.targets.map(({ config }) => config.name);
+    return refuse(unavailable, `None of the servers is available: ${names.join(', ')}. Try again later.`);
   }
 
   finish(next: ListPlace | undefined): ListOutcome {

@@ -106,6 +106,38 @@ test('what cannot be done without is waited for', async () => {
   assert.equal(await isClosed.find('x'), 'unavailable');
 });
 
+test('lists are waited for five seconds in all, also when they are asked for twice', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const answers: (() => void)[] = [];
+  const later = (id: string, _cursor: string | undefined, events: TargetEvents): void =>
+    void answers.push(() => {
+      const text = JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [] } });
+      events.onMessage({ text, kind: 'response', id: JSON.stringify(id), method: undefined, eventId: undefined });
+      events.onEnd();
+    });
+  const { find, asked, clock } = createNames({ name: 'a', answer: later }, { name: 'b', answer: later });
+  const pass = async (ms: number): Promise<void> => {
+    clock.now += ms;
+    t.mock.timers.tick(ms);
+    await turn();
+  };
+  let found: string | undefined;
+  const finding = find('x').then((kind) => (found = kind));
+  await turn();
+  answers[0]!();
+  await turn();
+  await pass(4_000);
+  answers[1]!();
+  await turn();
+  assert.deepEqual(asked(), [2, 1], 'what a listed first is four seconds old');
+  await pass(999);
+  assert.equal(found, undefined);
+  await pass(1);
+  assert.equal(found, 'unknown');
+  await finding;
+});
+
 test('what several claim is told once', async () => {
   const { find, lines, names } = createNames({ name: 'a', pages: [['x']] }, { name: 'b', pages: [['x', 'y']] });
   for (let i = 0; i < 3; i += 1) assert.equal(await find('x'), 'contested');

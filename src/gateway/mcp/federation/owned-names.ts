@@ -51,7 +51,14 @@ export type NameFinding =
   /** Of a target that the federation cannot do without nobody knows what it has. */
   | { readonly kind: 'unavailable'; readonly target: string };
 
-/** A call waits so long for the lists. */
+export interface FindOptions {
+  /** Whether an item of this target is there for the client. Default: all. */
+  readonly isVisible?: (target: string) => boolean;
+  /** How long to wait for lists; then what is known counts. Default: 5 s. */
+  readonly waitMs?: number;
+}
+
+/** A call waits so long for the lists, however often it asks for them. */
 const askMs = 5_000;
 /** A list that was asked for so recently is not asked for again: whoever calls what does not exist must not keep the servers busy. */
 const freshMs = 1_000;
@@ -108,21 +115,36 @@ export class OwnedNames {
     this.#tell(this.#owners.drop(target));
   }
 
-  /** Whose item it is. Asks for lists that this client has not seen; when nobody has the item, for all of them. `isVisible`: whether an item of this target is there for the client. */
+  /** Whose item it is. Asks for lists that this client has not seen; when nobody has the item, for all of them. */
   async find(
     members: Iterable<Member>,
     speaker: Speaker,
+    item: Item,
+    { isVisible = always, waitMs = askMs }: FindOptions = {},
+  ): Promise<NameFinding> {
+    const patience = new Patience(waitMs);
+    try {
+      return await this.#find(members, speaker, item, isVisible, patience);
+    } finally {
+      patience.end();
+    }
+  }
+
+  async #find(
+    members: Iterable<Member>,
+    speaker: Speaker,
     { kind, name }: Item,
-    isVisible: (target: string) => boolean = always,
+    isVisible: (target: string) => boolean,
+    patience: Patience,
   ): Promise<NameFinding> {
     const byName = new Map(Array.from(members, (member) => [member.config.name, member]));
     const serves = (target: string): boolean =>
       byName.get(target)?.config.selects[kind](name) === true && isVisible(target);
     const methods = listsOfKind[kind];
-    await this.#askAll(byName.values(), methods, speaker, -Infinity);
+    await this.#askAll(byName.values(), methods, speaker, -Infinity, patience);
     let ownership = this.#owners.find(kind, name, serves);
-    if (ownership.kind === 'unknown') {
-      await this.#askAll(byName.values(), methods, speaker, this.#parts.now() - freshMs);
+    if (ownership.kind === 'unknown' && !patience.isOver) {
+      await this.#askAll(byName.values(), methods, speaker, this.#parts.now() - freshMs, patience);
       ownership = this.#owners.find(kind, name, serves);
     }
     for (const { config } of byName.values())
@@ -141,13 +163,14 @@ export class OwnedNames {
     methods: readonly ListMethod[],
     speaker: Speaker,
     sinceMs: number,
+    patience: Patience,
   ): Promise<void> {
     const asked: Promise<void>[] = [];
     for (const { config, target } of members)
       for (const method of methods)
         if ((this.#listedAt(config.name, method, speaker) ?? -Infinity) <= sinceMs)
           asked.push(this.#ask(target, method, speaker));
-    if (asked.length > 0) await Promise.all(asked);
+    if (asked.length > 0) await patience.waitFor(Promise.all(asked));
   }
 
   #ask(target: Target, method: ListMethod, speaker: Speaker): Promise<void> {
@@ -196,6 +219,37 @@ export class OwnedNames {
 }
 
 const always = (): boolean => true;
+
+/** Waits for several things, together not longer than it may. Others may be waiting for the same, and go on. */
+class Patience {
+  readonly #waitMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #over: Promise<void> | undefined;
+  #isOver = false;
+
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The time begins with the first one. */
+  async waitFor(awaited: Promise<unknown>): Promise<void> {
+    this.#over ??= new Promise((resolve) => {
+      this.#timer = setTimeout(() => {
+        this.#isOver = true;
+        resolve();
+      }, this.#waitMs);
+    });
+    await Promise.race([awaited, this.#over]);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
 
 /** The view of a list that is the same for all. */
 const toAll = '';

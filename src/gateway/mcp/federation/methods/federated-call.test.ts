@@ -356,6 +356,58 @@ describe('everybody', () => {
     assert.equal(fixture.targets['b']!.calls.length, 1);
   });
 
+  test('nor does it keep a level of logs or a list of tasks waiting, whatever timeouts there are', async (t) => {
+    const answer = (each: { answer(result: object): void }): void => each.answer({ tasks: [{ taskId: '1' }] });
+    const fixture = createFederation({ a: { onRequest: answer }, b: { onRequest() {} } });
+    const session = await fixture.initialize();
+    const { b } = fixture.targets;
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const [method, params, expected] of [
+      ['logging/setLevel', { level: 'debug' }, {}],
+      ['tasks/list', {}, { tasks: [{ taskId: 'a_1' }], _meta: { 'gateway.proxy/unavailable': ['b'] } }],
+    ] as const) {
+      const before = b!.calls.length;
+      const first = fixture.ask(session, method, params);
+      for (let turn = 0; turn < 100 && b!.calls.length === before; turn += 1)
+        // eslint-disable-next-line no-await-in-loop
+        await new Promise((resolve) => setImmediate(resolve));
+      t.mock.timers.tick(14_999);
+      // eslint-disable-next-line no-await-in-loop
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(first.isOver, false);
+      t.mock.timers.tick(1);
+      // eslint-disable-next-line no-await-in-loop
+      assert.deepEqual((await first.done).json['result'], expected);
+      assert.deepEqual(b!.calls.at(-1)!.aborted, { cancel: true });
+      // eslint-disable-next-line no-await-in-loop
+      assert.deepEqual((await fixture.ask(session, method, params).done).json['result'], expected);
+      assert.equal(b!.calls.length, before + 1);
+    }
+    b!.behaviour.onRequest = (each) => each.answer({ tools: [{ name: 'x' }] });
+    const { result } = (await fixture.ask(session, 'tools/list').done).json as { result: { tools: object[] } };
+    assert.deepEqual(result.tools.at(-1), { name: 'b_x' }, 'who hangs on something else may have its tools');
+  });
+
+  test('a server that must not be missing fails what all are asked when it hangs; who leaves is not waited for', async (t) => {
+    const fixture = createFederation({ a: {}, b: { onRequest() {} } }, { failsClosed: ['b'] });
+    const session = await fixture.initialize();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const setLevel = async () => {
+      const { length } = fixture.targets['b']!.calls;
+      const talk = fixture.ask(session, 'logging/setLevel', { level: 'debug' });
+      for (let turn = 0; turn < 100 && fixture.targets['b']!.calls.length === length; turn += 1)
+        // eslint-disable-next-line no-await-in-loop
+        await new Promise((resolve) => setImmediate(resolve));
+      return talk;
+    };
+    (await setLevel()).leave();
+    t.mock.timers.tick(15_000);
+    const talk = await setLevel();
+    t.mock.timers.tick(15_000);
+    assert.equal(errorOf((await talk.done).json), '-32603 The server "b" did not answer in time.');
+    assert.equal(fixture.targets['b']!.calls.length, 2);
+  });
+
   test('nor does it make other servers late, whatever else is wrong with them', async (t) => {
     const uris = ['x:1'];
     const list = (each: { answer(result: object): void }): void =>

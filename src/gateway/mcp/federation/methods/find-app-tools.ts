@@ -52,7 +52,7 @@ export async function findAppTools(calls: BareCalls): Promise<AppTools> {
       const found = targets.get(target);
       return found !== undefined && isListed(writeClientName(found, config.naming, name));
     };
-    const finding = await federation.appTools.find(federation.members, speaker, { kind: 'tool', name }, isVisible);
+    const finding = await federation.appTools.find(federation.members, speaker, { kind: 'tool', name }, { isVisible });
     const target = finding.kind === 'owned' ? targets.get(finding.target) : undefined;
     if (target !== undefined) prefixed.set(name, writeClientName(target, config.naming, name));
     const refusal = refuse(finding, name, calls.context);

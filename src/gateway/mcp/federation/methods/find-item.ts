@@ -2,6 +2,7 @@
 import type { FederationConfig, FederationTarget } from '../../../config/federation-config.ts';
 import { readClientName, readClientUri } from '../../names/names.ts';
 import type { Item } from '../../read/read-item.ts';
+import type { FindOptions } from '../owned-names.ts';
 import type { Conversation } from './federated-request.ts';
 
 export interface FoundItem {
@@ -26,8 +27,9 @@ export type ListedItem =
 export async function findListedItem(
   { federation, speaker, note }: Pick<Conversation, 'federation' | 'speaker' | 'note'>,
   item: Item,
+  options?: FindOptions,
 ): Promise<ListedItem> {
-  const finding = await federation.owned.find(federation.members, speaker, item);
+  const finding = await federation.owned.find(federation.members, speaker, item, options);
   switch (finding.kind) {
     case 'owned': {
       const member = federation.find(finding.target);

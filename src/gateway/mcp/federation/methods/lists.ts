@@ -3,12 +3,10 @@ import type { ListMethod } from '../../read/list-methods.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { chooseListNotes } from '../app-tools.ts';
 import { listMerged } from '../merge-lists.ts';
+import { togetherMs } from '../slow-targets.ts';
 import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { hearStreams } from './hear-streams.ts';
-
-/** All pages of all targets together. A server that hangs is one that is missing. */
-const limitMs = 15_000;
 
 export function answerList(
   { federation, speaker, config, sealer, note }: Conversation,
@@ -26,15 +24,15 @@ export function answerList(
   const timer = setTimeout(() => {
     isOver = true;
     stop.abort();
-  }, limitMs);
+  }, togetherMs);
   let isGone = false;
   const { key, lists: cache, slow } = federation;
-  const targets = federation.targets.map((target) => hearStreams(slow.pass(target), sink));
+  const targets = federation.targets.map((target) => hearStreams(slow.pass(target, 'lists'), sink));
   const owned = config.naming === 'never' ? federation.owned : undefined;
   const notes = owned ?? chooseListNotes(method, federation.appTools);
   const listed = { key, naming: config.naming, targets, cache, owned, notes, sealer };
   const onMissing = (target: string, problem: string, isLate: boolean): void => {
-    if (isOver && isLate) slow.note(target);
+    if (isOver && isLate) slow.note(target, 'lists');
     note({ detail: `${target}: ${problem}` });
   };
   listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })

@@ -40,21 +40,60 @@ export function openSubscription(conversation: Conversation, asked: Asked, answe
     answer.respond(formatError(id, rpcCodes.invalidParams, `The message ${problem}.`));
     return nothingRunning;
   }
+  const deadline = new Deadline(ackMs);
   if (conversation.config.naming === 'always') {
     const found = reading.items.map((item) => findPrefixedItem(conversation.config, item));
-    return subscribe(conversation, id, notifications, findWanted(reading.items, found), answer);
+    return subscribe(conversation, id, notifications, findWanted(reading.items, found), deadline, answer);
   }
-  return runLater(
-    Promise.all(reading.items.map((item) => findListedItem(conversation, item))),
+  const running = runLater(
+    Promise.all(reading.items.map((item) => findListedItem(conversation, item, { waitMs: findMs }))),
     (listed) => {
       const found = listed.map((each) => (each.kind === 'found' ? each.found : undefined));
-      return subscribe(conversation, id, notifications, findWanted(reading.items, found), answer);
+      return subscribe(conversation, id, notifications, findWanted(reading.items, found), deadline, answer);
     },
     (error) => {
+      deadline.drop();
       conversation.note({ reason: 'internal_error', detail: String(error) });
       answer.respond(formatError(id, internalError, 'The gateway failed to find the servers.'));
     },
   );
+  return {
+    resume: () => running.resume(),
+    abort() {
+      deadline.drop();
+      running.abort();
+    },
+  };
+}
+
+/** A client waits this long for the acknowledgement, whatever servers do not say. */
+const ackMs = 5_000;
+/** Of this, for the servers that have the resources: those that are known then need time to say what they will tell of. */
+const findMs = 3_000;
+
+/** Begins with the request. */
+class Deadline {
+  readonly #timer: NodeJS.Timeout;
+  #isOver = false;
+  #onOver: (() => void) | undefined;
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(() => {
+      this.#isOver = true;
+      this.#onOver?.();
+    }, ms);
+  }
+
+  /** At once, if it is over. */
+  onOver(listener: () => void): void {
+    if (this.#isOver) listener();
+    else this.#onOver = listener;
+  }
+
+  /** Nobody waits any more. */
+  drop(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 /** What nobody has is not told of. */
@@ -76,6 +115,7 @@ function subscribe(
   id: string | number,
   notifications: JsonObject,
   wanted: readonly WantedUri[],
+  deadline: Deadline,
   answer: ClientAnswer,
 ): Running {
   const wants = (list: ListName): boolean => notifications[filterKeys[list]] === true;
@@ -92,12 +132,13 @@ function subscribe(
     answer.send(stamp(JSON.stringify({ jsonrpc: '2.0', method, params: { notifications: granted } })));
   };
   if (lists.length === 0 && wanted.length === 0) {
+    deadline.drop();
     acknowledge([]);
     answer.send(farewell);
     answer.end();
     return nothingRunning;
   }
-  const opening = new Acknowledgement(wanted, conversation.federation.targets.length, acknowledge);
+  const opening = new Acknowledgement(wanted, conversation.federation.targets.length, deadline, acknowledge);
   const stream = new MergedStream({
     conversation,
     answer,
@@ -127,23 +168,26 @@ interface WantedUri {
   readonly own: string;
 }
 
-/** A client waits this long for targets that say nothing. */
-const ackMs = 5_000;
-
 /** The first message of a subscription says what it is about, so it waits for what the targets say. */
 class Acknowledgement {
   readonly #wanted: readonly WantedUri[];
   readonly #acknowledge: (uris: readonly string[]) => void;
   readonly #honored = new Set<string>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #deadline: Deadline;
   #held: (() => void)[] | undefined = [];
   #missing: number;
 
-  constructor(wanted: readonly WantedUri[], targets: number, acknowledge: (uris: readonly string[]) => void) {
+  constructor(
+    wanted: readonly WantedUri[],
+    targets: number,
+    deadline: Deadline,
+    acknowledge: (uris: readonly string[]) => void,
+  ) {
     this.#wanted = wanted;
     this.#missing = targets;
     this.#acknowledge = acknowledge;
-    this.#timer = setTimeout(() => this.#finish(), ackMs);
+    this.#deadline = deadline;
+    deadline.onOver(() => this.#finish());
   }
 
   settle(target: string, acknowledgement: string | undefined): void {
@@ -162,7 +206,7 @@ class Acknowledgement {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#deadline.drop();
     this.#held = undefined;
   }
 

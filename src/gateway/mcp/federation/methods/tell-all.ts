@@ -10,6 +10,7 @@ import type { Member } from '../federation.ts';
 import { findValue } from '../json-members.ts';
 import { logLevels } from '../log-levels.ts';
 import { openQuestion } from '../question-id.ts';
+import { type AskedOfAll, togetherMs } from '../slow-targets.ts';
 import type { TargetFailure } from '../target.ts';
 import {
   describeAllDown,
@@ -62,7 +63,7 @@ export function setLevel(conversation: Conversation, asked: Asked, sink: Message
     const refusal = readRefusal(answer.text);
     return refusal.kind === 'unknown' ? told : refusal;
   };
-  return askAll(conversation, id, ask, () => formatResult(id, '{}'), sink);
+  return askAll(conversation, id, 'logging/setLevel', ask, () => formatResult(id, '{}'), sink);
 }
 
 /** Of a level that is none. */
@@ -111,7 +112,7 @@ export function listTasks(conversation: Conversation, asked: Asked, sink: Messag
     const meta = missing.length === 0 ? '' : `,"_meta":${JSON.stringify({ 'gateway.proxy/unavailable': missing })}`;
     return formatResult(id, `{"tasks":[${entries.join(',')}]${meta}}`);
   };
-  return askAll(conversation, id, ask, write, sink);
+  return askAll(conversation, id, 'tasks/list', ask, write, sink);
 }
 
 /** Anything but a text says that there is no page more. */
@@ -132,21 +133,44 @@ function garbage(detail: string): Reply {
 function askAll(
   conversation: Conversation,
   id: MessageId,
+  method: Exclude<AskedOfAll, 'lists'>,
   ask: AskMember,
   write: (entries: readonly string[], missing: readonly string[]) => string,
   sink: MessageSink,
 ): Running {
+  const { slow, members: all } = conversation.federation;
   const stop = new AbortController();
-  const members = [...conversation.federation.members];
-  Promise.all(members.map(({ config, target }) => ask({ config, target: hearStreams(target, sink) }, stop.signal)))
+  let isOver = false;
+  let isGone = false;
+  const timer = setTimeout(() => {
+    isOver = true;
+    stop.abort();
+  }, togetherMs);
+  const askMember = async ({ config, target }: Member): Promise<Reply> => {
+    const reply = await ask({ config, target: hearStreams(slow.pass(target, method), sink) }, stop.signal);
+    if (isOver && reply.kind === 'failed') slow.note(config.name, method);
+    return reply;
+  };
+  const members = [...all];
+  Promise.all(members.map(askMember))
     .then((replies) => mergeReplies(conversation, id, members, replies, write))
     .catch((error: unknown) => {
       conversation.note({ reason: 'internal_error', detail: String(error) });
       return formatError(id, internalError, 'The gateway failed to ask its servers.');
     })
-    .then((json) => stop.signal.aborted || sink.answer(json))
+    .then((json) => {
+      clearTimeout(timer);
+      if (!isGone) sink.answer(json);
+    })
     .catch((error: unknown) => conversation.note({ reason: 'internal_error', detail: String(error) }));
-  return { resume() {}, abort: () => stop.abort() };
+  return {
+    resume() {},
+    abort() {
+      isGone = true;
+      clearTimeout(timer);
+      stop.abort();
+    },
+  };
 }
 
 function mergeReplies(

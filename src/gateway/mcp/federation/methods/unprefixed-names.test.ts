@@ -180,6 +180,30 @@ test('a subscription asks whose the resources are', async () => {
   talk.leave();
 });
 
+test('a subscription is acknowledged within five seconds, also when a server does not list', async (t) => {
+  const fixture = createFederation({ a: has({ resources: ['x:1'] }), b: { onRequest() {} } }, never);
+  await fixture.initialize();
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const notifications = { toolsListChanged: true, resourceSubscriptions: ['x:1', 'x:2'] };
+  const talk = fixture.askModern('subscriptions/listen', { notifications });
+  const { a, b } = fixture.targets;
+  for (let count = 0; count < 100 && b!.calls.length < 2; count += 1)
+    // eslint-disable-next-line no-await-in-loop
+    await turn();
+  t.mock.timers.tick(4_999);
+  for (let count = 0; count < 100 && b!.streams.length === 0; count += 1)
+    // eslint-disable-next-line no-await-in-loop
+    await turn();
+  const params = { notifications: { resourceSubscriptions: ['x:1'] } };
+  a!.streams[0]!.say({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params });
+  assert.deepEqual(talk.events, []);
+  t.mock.timers.tick(1);
+  const [said] = talk.events as { params: { notifications: object } }[];
+  assert.deepEqual(said!.params.notifications, { toolsListChanged: true, resourceSubscriptions: ['x:1'] });
+  talk.leave();
+});
+
 test('a client that leaves while its server is looked for reaches none', async () => {
   const calls: FakeCall[] = [];
   const fixture = createFederation({ a: { onRequest: (call) => void calls.push(call) } }, never);

@@ -2,7 +2,7 @@
 import type { FederatedSelection } from '../../../config/federation-config.ts';
 import type { ListMethod } from '../../read/list-methods.ts';
 import { listForms } from '../read-list-page.ts';
-import type { Speaker, Target, TargetEvents } from '../target.ts';
+import type { Speaker, Target, TargetEvents, TargetState } from '../target.ts';
 
 export interface ListingOptions {
   readonly name: string;
@@ -11,6 +11,8 @@ export interface ListingOptions {
   readonly selects?: Partial<FederatedSelection>;
   /** JSON; undefined: not known yet. */
   readonly capabilities?: string | undefined;
+  /** Default: up. */
+  readonly health?: () => TargetState['health'];
   /** Pages of own names. */
   readonly pages?: readonly (readonly string[])[];
   /** Members of every result. */
@@ -62,7 +64,7 @@ export function createListingTarget(method: ListMethod, options: ListingOptions)
     },
     describe: () => ({
       name,
-      health: 'up',
+      health: options.health?.() ?? 'up',
       version: undefined,
       serverInfo: undefined,
       capabilities: options.capabilities,
