@@ -24,7 +24,7 @@ describe('two replicas that share nothing but the seal key', () => {
     tickets = await startFederationServer({ name: 'tickets', era: 'legacy' });
     crm = await startFederationServer({ name: 'crm', era: 'legacy' });
     folder = mkdtempSync(join(tmpdir(), 'federation-sessions-'));
-    const flags = ['--seal-key-file', join(folder, 'key')];
+    const flags = ['--seal-key-file', join(folder, 'key'), '--log-format', 'json'];
     const targets = { tickets: { url: tickets.url }, crm: { url: crm.url } };
     first = await startFederatedGateway({ targets, flags });
     second = await startFederatedGateway({ targets, flags });
@@ -50,10 +50,15 @@ describe('two replicas that share nothing but the seal key', () => {
     const session = await initialize(first);
     crm.forgetSessions();
     crm.forgetRequests();
+    const counted = listBegunAgain(second).length;
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
     assert.equal(crm.listRequests('initialize').length, 1);
     assert.ok((await call(second, session, 'tickets_where')).messages.at(-1)?.result);
+    // The client sees nothing of it; whoever misses what the server kept in it reads why.
+    await waitFor('the line', () => listBegunAgain(second).length > counted);
+    assert.deepEqual(listBegunAgain(second).slice(counted), [['info', 'ProxyBackend/default/all', 'crm']]);
+    assert.deepEqual(listBegunAgain(first), []);
   });
 
   test('DELETE ends those of the servers, and the id is one that never existed', async () => {
@@ -105,6 +110,14 @@ describe('two replicas that share nothing but the seal key', () => {
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
   });
 });
+
+/** What the log says of sessions that servers have lost. */
+function listBegunAgain(gateway: GatewayRun): readonly unknown[] {
+  return gateway
+    .readLog()
+    .filter(({ msg }) => msg === 'a server of a federation has lost a session; it was begun again')
+    .map(({ level, backend, target }) => [level, backend, target]);
+}
 
 test('the session of one caller is no session of another one', async (t) => {
   const issuer = createIssuer('https://idp.example');
