@@ -73,6 +73,24 @@ describe('two replicas that share nothing but the seal key', () => {
     await waitFor('the stream has ended', () => stream.isOver);
   });
 
+  test('after DELETE at one, the other one begins new sessions for the same client: a sealed id cannot be taken back', async () => {
+    const session = await initialize(first);
+    const sessions = tickets.sessionCount;
+    await fetch(first.urlOf('/mcp'), { method: 'DELETE', headers: { 'mcp-session-id': session } });
+    await waitFor('the server has ended it', () => tickets.sessionCount < sessions);
+    tickets.forgetRequests();
+    // The session that the id still names is gone at the server, and whatever was in it.
+    assert.ok((await call(second, session, 'tickets_where')).messages.at(-1)?.result);
+    assert.equal(tickets.listRequests('initialize').length, 1);
+    assert.equal(tickets.sessionCount, sessions);
+    const answer = await call(first, session, 'tickets_where');
+    assert.deepEqual([answer.status, printError(answer)], [404, gone]);
+    const ended = await fetch(second.urlOf('/mcp'), { method: 'DELETE', headers: { 'mcp-session-id': session } });
+    assert.equal(ended.status, 200);
+    const later = await call(second, session, 'tickets_where');
+    assert.deepEqual([later.status, printError(later)], [404, gone]);
+  });
+
   test('cut, altered, invented', async () => {
     const session = await initialize(first);
     const middle = session.length >> 1;
