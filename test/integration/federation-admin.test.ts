@@ -55,6 +55,7 @@ describe('the servers of a federation', () => {
         tickets: { url: tickets.url, settings: { prefix: 'tix', tools: { exclude: ['purge'] } } },
         wiki: { url: wiki.url, settings: { failureMode: 'FailClosed' } },
       },
+      flags: ['--log-format', 'json'],
     });
   });
   after(async () => {
@@ -183,6 +184,15 @@ describe('the servers of a federation', () => {
     assert.ok((await series('requests_total'))['{target="wiki",result="down"}']! > 0);
     await wiki.restart();
     await waitFor('it is up', async () => (await series('target_up'))['{target="wiki"}'] === 1);
+    const listChanges = () =>
+      gateway.readLog().filter(({ msg }) => String(msg).startsWith('a server of a federation is'));
+    await waitFor('the line', () => listChanges().length >= 2);
+    const lines = listChanges().map(({ level, msg, backend: of, target }) => [level, msg, of, target]);
+    assert.deepEqual(lines, [
+      ['warn', 'a server of a federation is down', backend, 'wiki'],
+      ['info', 'a server of a federation is back', backend, 'wiki'],
+    ]);
+    assert.match(String(listChanges()[0]!['detail']), /ECONNREFUSED/);
   });
 });
 
@@ -209,6 +219,10 @@ test('names that several servers claim are shown', async () => {
       await read('/routes', 'text/html'),
       /none of them serves them:<\/p>\s*<ul><li>tool <code>same<\/code>: one, two/,
     );
+    const told = await runStatus(['--admin', `http://127.0.0.1:${gateway.adminPort}`]);
+    assert.match(told.out, /\n {2}tool same: claimed by one, two, served by none\n/);
+    // Servers are well; it is for people to decide whose the name shall be.
+    assert.equal(told.code, 0);
     assert.equal(await gateway.readMetric(`mcp_gateway_federation_contested_names{backend="${backend}"}`), 1);
   } finally {
     await gateway.stop();

@@ -101,6 +101,41 @@ test('explain --tool says whose tool it is and what that server calls it', async
   assert.equal((await explain('tix_secret')).verdict.outcome, 'forwarded');
 });
 
+test('explain prints the same in one line, also of prompts and resources', async (t) => {
+  const folder = await writeFolder(t, files);
+  const explain = async (...flags: readonly string[]): Promise<readonly string[]> => {
+    const request = ['--request', 'POST http://127.0.0.1:8080/desk', ...flags];
+    const { out } = await runExplain(['-f', join(folder, 'gateway.yaml'), ...request]);
+    return out.split('\n').map((line) => line.trim());
+  };
+  for (const [flag, name, line] of [
+    ['--tool', 'tix_ticket_close', 'target tickets, which calls it ticket_close'],
+    ['--tool', 'tix_a_purge', 'target tickets, which calls it a_purge and does not serve it (include, exclude)'],
+    ['--prompt', 'tix_greet', 'target tickets, which calls it greet'],
+    ['--prompt', 'crm_a_b', 'target crm, which calls it a_b'],
+    ['--resource', 'tix+file:///a', 'target tickets, which calls it file:///a'],
+    ['--resource', 'ui://crm/board', 'target crm, which calls it ui://board'],
+  ] as const) {
+    // eslint-disable-next-line no-await-in-loop
+    const lines = await explain(flag, name);
+    assert.ok(lines.includes(line), `${flag} ${name}: ${lines.join('\n')}`);
+  }
+  assert.ok((await explain()).includes('federation of tickets, crm, gone'));
+});
+
+test('explain says it of what no target has', async (t) => {
+  const folder = await writeFolder(t, { 'gateway.yaml': printResources([gateway, federation, route]) });
+  const explain = async (...flags: readonly string[]): Promise<string> => {
+    const request = ['--request', 'POST http://127.0.0.1:8080/desk', ...flags];
+    return (await runExplain(['-f', join(folder, 'gateway.yaml'), ...request])).out;
+  };
+  const none =
+    /^ *no target: names begin with one of tix_, crm_, gone_; explain what a page of an MCP App calls by the prefixed name$/m;
+  assert.match(await explain('--tool', 'other_a'), none);
+  assert.match(await explain('--prompt', 'greet'), none);
+  assert.match(await explain('--resource', 'file:///a'), none);
+});
+
 test('without prefixes nobody claims to know whose a tool is', async (t) => {
   const { mcp } = federation.spec;
   const unprefixed = {
@@ -125,6 +160,12 @@ test('without prefixes nobody claims to know whose a tool is', async (t) => {
     targets: [{ name: 'tickets', prefix: null }],
     item: { target: null, own: 'close', isServed: true },
   });
+  const printed = async (tool: string): Promise<string> => {
+    const request = ['--request', 'POST http://127.0.0.1:8080/desk', '--tool', tool];
+    return (await runExplain(['-f', join(folder, 'gateway.yaml'), ...request])).out;
+  };
+  assert.match(await printed('close'), /whichever target lists it, if only one does: names have no prefixes/);
+  assert.match(await printed('a_purge'), /no target: none of them serves it \(include, exclude\)/);
   const purge = await explain('a_purge', 'gateway.yaml');
   assert.equal(purge.forward?.federation?.item?.isServed, false);
   // A rule about targets cannot be evaluated, so a Deny denies.

@@ -150,3 +150,54 @@ describe('a federation with rules', () => {
     await waitFor('the streams have ended', () => legacy.isOver && subscription.isOver);
   });
 });
+
+test('scopes count by the names of clients, also for pages of MCP Apps that call without the prefix', async (t) => {
+  const shown = { name: 'show', _meta: { ui: {} } };
+  const tickets = await startFederationServer({ name: 'tickets', era: 'legacy', tools: [{ name: 'close' }, shown] });
+  const crm = await startFederationServer({ name: 'crm', era: 'modern', tools: [{ name: 'close' }] });
+  const backend = { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'all' };
+  const scopes = [
+    { methods: ['tools/call'], tools: ['tickets_*'], scopes: ['tickets:write'] },
+    // The names of servers count nowhere.
+    { methods: ['tools/call'], tools: ['close', 'show'], scopes: ['nobody:has'] },
+  ];
+  const gateway = await startFederatedGateway({
+    targets: { tickets: { url: tickets.url }, crm: { url: crm.url } },
+    resources: [login, policy('scopes', backend, { backend: { mcp: { authorization: { scopes } } } })],
+  });
+  t.after(async () => {
+    await gateway.stop();
+    await Promise.all([tickets.close(), crm.close()]);
+  });
+  const [reader, writer] = await Promise.all(
+    ['tickets:read', 'tickets:read tickets:write'].map((scope) => issuer.sign({ sub: 'ann', scope })),
+  );
+  const session = await initialize(gateway, { token: reader! });
+  const calls = [
+    (name: string, token: string) => post(gateway, request('tools/call', { name, arguments: {} }), { session, token }),
+    (name: string, token: string) => {
+      const { body, headers } = modern('tools/call', { name, arguments: {} });
+      return post(gateway, body, { headers, token });
+    },
+  ];
+  for (const call of calls) {
+    for (const name of ['tickets_close', 'tickets_show', 'show']) {
+      tickets.forgetRequests();
+      // eslint-disable-next-line no-await-in-loop
+      const refused = await call(name, reader!);
+      assert.equal(refused.status, 403, name);
+      assert.match(
+        refused.headers.get('www-authenticate') ?? '',
+        /^Bearer error="insufficient_scope", scope="tickets:write"/,
+      );
+      assert.equal(tickets.listRequests('tools/call').length, 0);
+      // eslint-disable-next-line no-await-in-loop
+      const fine = await call(name, writer!);
+      assert.equal(fine.status, 200, name);
+      assert.ok(fine.messages.at(-1)!.result, fine.text);
+    }
+    // eslint-disable-next-line no-await-in-loop
+    const other = await call('crm_close', reader!);
+    assert.ok(other.messages.at(-1)!.result, other.text);
+  }
+});

@@ -24,7 +24,7 @@ describe('two replicas that share nothing but the seal key', () => {
     tickets = await startFederationServer({ name: 'tickets', era: 'legacy' });
     crm = await startFederationServer({ name: 'crm', era: 'legacy' });
     folder = mkdtempSync(join(tmpdir(), 'federation-sessions-'));
-    const flags = ['--seal-key-file', join(folder, 'key')];
+    const flags = ['--seal-key-file', join(folder, 'key'), '--log-format', 'json'];
     const targets = { tickets: { url: tickets.url }, crm: { url: crm.url } };
     first = await startFederatedGateway({ targets, flags });
     second = await startFederatedGateway({ targets, flags });
@@ -50,10 +50,15 @@ describe('two replicas that share nothing but the seal key', () => {
     const session = await initialize(first);
     crm.forgetSessions();
     crm.forgetRequests();
+    const counted = listBegunAgain(second).length;
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
     assert.equal(crm.listRequests('initialize').length, 1);
     assert.ok((await call(second, session, 'tickets_where')).messages.at(-1)?.result);
+    // The client sees nothing of it; whoever misses what the server kept in it reads why.
+    await waitFor('the line', () => listBegunAgain(second).length > counted);
+    assert.deepEqual(listBegunAgain(second).slice(counted), [['info', 'ProxyBackend/default/all', 'crm']]);
+    assert.deepEqual(listBegunAgain(first), []);
   });
 
   test('DELETE ends those of the servers, and the id is one that never existed', async () => {
@@ -66,6 +71,24 @@ describe('two replicas that share nothing but the seal key', () => {
     const answer = await call(first, session, 'tickets_where');
     assert.deepEqual([answer.status, printError(answer)], [404, gone]);
     await waitFor('the stream has ended', () => stream.isOver);
+  });
+
+  test('after DELETE at one, the other one begins new sessions for the same client: a sealed id cannot be taken back', async () => {
+    const session = await initialize(first);
+    const sessions = tickets.sessionCount;
+    await fetch(first.urlOf('/mcp'), { method: 'DELETE', headers: { 'mcp-session-id': session } });
+    await waitFor('the server has ended it', () => tickets.sessionCount < sessions);
+    tickets.forgetRequests();
+    // The session that the id still names is gone at the server, and whatever was in it.
+    assert.ok((await call(second, session, 'tickets_where')).messages.at(-1)?.result);
+    assert.equal(tickets.listRequests('initialize').length, 1);
+    assert.equal(tickets.sessionCount, sessions);
+    const answer = await call(first, session, 'tickets_where');
+    assert.deepEqual([answer.status, printError(answer)], [404, gone]);
+    const ended = await fetch(second.urlOf('/mcp'), { method: 'DELETE', headers: { 'mcp-session-id': session } });
+    assert.equal(ended.status, 200);
+    const later = await call(second, session, 'tickets_where');
+    assert.deepEqual([later.status, printError(later)], [404, gone]);
   });
 
   test('cut, altered, invented', async () => {
@@ -105,6 +128,14 @@ describe('two replicas that share nothing but the seal key', () => {
     assert.ok((await call(second, session, 'crm_where')).messages.at(-1)?.result);
   });
 });
+
+/** What the log says of sessions that servers have lost. */
+function listBegunAgain(gateway: GatewayRun): readonly unknown[] {
+  return gateway
+    .readLog()
+    .filter(({ msg }) => msg === 'a server of a federation has lost a session; it was begun again')
+    .map(({ level, backend, target }) => [level, backend, target]);
+}
 
 test('the session of one caller is no session of another one', async (t) => {
   const issuer = createIssuer('https://idp.example');

@@ -1,7 +1,7 @@
 // A target of a federation as its callers have it: connected to a server on loopback, and asked in the name of a client of either era.
 
 import { randomUUID } from 'node:crypto';
-import { silentLog } from '../../src/base/log.ts';
+import { type Log, silentLog } from '../../src/base/log.ts';
 import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
 import { Upstreams } from '../../src/gateway/forward/upstream/upstreams.ts';
 import { connectTarget } from '../../src/gateway/mcp/federation/connect-target.ts';
@@ -29,6 +29,7 @@ export interface TargetPlace {
   readonly backend?: Partial<BackendConfig>;
   readonly introductionMs?: number;
   readonly clock?: () => number;
+  readonly log?: Log;
 }
 
 /** Connects to servers on these ports of loopback. */
@@ -39,6 +40,7 @@ export function connectTo({
   backend = {},
   introductionMs = 5_000,
   clock = () => performance.now(),
+  log = silentLog,
 }: TargetPlace): ConnectedFixture {
   const config: BackendConfig = {
     key: 'federation/targets/one',
@@ -65,7 +67,7 @@ export function connectTo({
       selects: { tool: () => true, prompt: () => true, resource: () => true },
     },
     findBackend: () => upstreams.get(config.key),
-    log: silentLog,
+    log,
     introductionMs,
     clock,
   });

@@ -1,6 +1,7 @@
 // A target of a federation: real servers of both eras, asked by clients of both.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { silentLog } from '../../src/base/log.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import {
   type FederationServer,
@@ -16,17 +17,19 @@ const serverEras = ['legacy', 'modern', 'both', 'sse'] as const;
 async function serve(
   t: TestContext,
   options: Partial<FederationServerOptions> & Pick<FederationServerOptions, 'era'>,
-): Promise<{ server: FederationServer; target: Target }> {
+): Promise<{ server: FederationServer; target: Target; lines: readonly string[] }> {
+  const lines: string[] = [];
   const server = await startFederationServer({ name: 'one', ...options });
   const connected = connectTo({
     ports: [server.port],
+    log: { ...silentLog, info: (_fields, line) => void lines.push(line) },
     ...(options.era === 'sse' ? { path: '/sse', transport: 'sse' } : {}),
   });
   t.after(async () => {
     await connected.close();
     await server.close();
   });
-  return { server, target: connected.target };
+  return { server, target: connected.target, lines };
 }
 
 for (const serverEra of serverEras)
@@ -104,9 +107,10 @@ for (const [serverEra, era] of [
   ['sse', 'modern'],
 ] as const)
   test(`a session that a ${serverEra} server lost is begun again, once for all requests (${era} client)`, async (t) => {
-    const { server, target } = await serve(t, { era: serverEra });
+    const { server, target, lines } = await serve(t, { era: serverEra });
     const speaker = speakAs(era);
     assert.equal(readText(await ask(target, speaker, 'tools/call', { name: 'where' })), 'one where {}');
+    assert.deepEqual(lines, []);
     server.forgetSessions();
     server.forgetRequests();
     const outcomes = await Promise.all(
@@ -118,6 +122,7 @@ for (const [serverEra, era] of [
     );
     assert.equal(server.sessionCount, 1);
     assert.equal(server.listRequests('initialize').length, 1);
+    assert.deepEqual(lines, ['a server of a federation has lost a session; it was begun again']);
   });
 
 for (const serverEra of ['legacy', 'modern', 'sse'] as const)

@@ -73,6 +73,24 @@ describe('servers of different eras behind one endpoint', () => {
       await client.close();
     });
 
+  test('a server that asks what the client cannot do gets the client’s own words for it', async () => {
+    const session = await initialize(gateway, { capabilities: {} });
+    const call = request('tools/call', { name: 'crm_ask', arguments: {} });
+    const stream = await openStream(gateway, { session, body: call });
+    const { id, method } = await waitFor('the question', () => stream.messages.find((each) => 'method' in each));
+    assert.equal(method, 'sampling/createMessage');
+    const error = { code: -32_601, message: 'There is no model here.' };
+    const told = await post(gateway, { jsonrpc: '2.0', id, error }, { session });
+    assert.equal(told.status, 202);
+    await waitFor('the answer', () => stream.isOver);
+    // The tool fails with what it was told, as SDK v1 writes it.
+    assert.deepEqual(stream.messages.at(-1), {
+      jsonrpc: '2.0',
+      id: 1,
+      error: { code: -32_601, message: 'MCP error -32601: There is no model here.' },
+    });
+  });
+
   test('prompts, resources and completions, with the names of clients in both directions', async () => {
     const session = await initialize(gateway);
     const ask = async (method: string, params: object): Promise<unknown> => {

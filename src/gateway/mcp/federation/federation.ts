@@ -34,7 +34,7 @@ export interface FederatedStream {
 
 export interface FederationParts {
   readonly key: string;
-  readonly connect: (config: FederationTarget) => Target;
+  readonly connect: (config: FederationTarget, log: Log) => Target;
   readonly log: Log;
   readonly observer: TargetObserver;
 }
@@ -156,23 +156,26 @@ export class Federation {
     let { health } = connected.describe();
     const stopWatching = connected.onHealthChange(() => {
       const before = health;
-      ({ health } = connected.describe());
+      const state = connected.describe();
+      ({ health } = state);
       if (before === health) return;
       // The first time that it answers may be to a request for a list.
       if (before === 'unknown') this.lists.forget(config.name);
       else this.forgetLists(config.name);
       this.slow.forget(config.name);
       const { key, log } = this.#parts;
-      if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
-      else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');
+      const server = { backend: key, target: config.name };
+      if (health === 'down')
+        log.warn({ ...server, detail: state.lastFailure?.detail }, 'a server of a federation is down');
+      else if (before === 'down') log.info(server, 'a server of a federation is back');
       if (before !== 'unknown' || health === 'down') this.#announceLists();
     });
     return { config, target: withConfig(connected, config), connected, stopWatching };
   }
 
   #connectNew(config: FederationTarget): Target {
-    const { key, connect, observer } = this.#parts;
-    return watchTarget(connect(config), observer.observe(key, config.name));
+    const { key, connect, log, observer } = this.#parts;
+    return watchTarget(connect(config, log.child({ backend: key })), observer.observe(key, config.name));
   }
 
   #announceLists(): void {

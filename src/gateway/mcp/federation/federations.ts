@@ -10,8 +10,8 @@ import type { FederationState } from './federation-state.ts';
 import type { Target } from './target.ts';
 import { silentTargetObserver, type TargetObserver } from './target-observer.ts';
 
-/** Connects targets to their servers. */
-export type ConnectTarget = (config: FederationTarget) => Target;
+/** Connects targets to their servers; lines in the log say of which backend they are. */
+export type ConnectTarget = (config: FederationTarget, log: Log) => Target;
 
 export interface FederationsOptions {
   readonly log: Log;
@@ -118,10 +118,10 @@ export class Federations {
   }
 
   async #loadConnect(): Promise<ConnectTarget> {
-    const { connect, findBackend, log } = this.#options;
+    const { connect, findBackend } = this.#options;
     if (connect !== undefined) return connect;
     const { connectTarget } = await import('./connect-target.ts');
-    return (config) => connectTarget({ config, findBackend: () => findBackend(config.backend.key), log });
+    return (config, log) => connectTarget({ config, findBackend: () => findBackend(config.backend.key), log });
   }
 
   #bringUpToDate(make: Make): void {

@@ -152,6 +152,11 @@ export async function endSession(
     parts.log.debug({ target: parts.config.name, detail: told.failure.detail }, 'a target did not end a session');
 }
 
+/** The client goes on and sees nothing of it, but whatever the server kept in the lost session is gone. */
+export function logBegunAgain({ log, config }: TargetParts): void {
+  log.info({ target: config.name }, 'a server of a federation has lost a session; it was begun again');
+}
+
 /** Whether the server has lost the session of the request that it refuses. */
 export function isSessionLost({ status, code }: Refusal, session: TargetSession): boolean {
   return session.id !== undefined && (status === 404 || (status === 400 && code === -32_000));

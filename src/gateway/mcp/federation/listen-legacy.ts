@@ -214,7 +214,11 @@ const changedMessages: readonly ReadMessage[] = writeChanged({
   prompts: true,
   resources: true,
   uris: [],
-}).map(({ text, method }) => ({ text, head: { kind: 'notification', id: undefined, method }, eventId: undefined }));
+}).map(({ text, method }) => ({
+  text,
+  head: { kind: 'notification', id: undefined, method, isError: false },
+  eventId: undefined,
+}));
 
 function wants(filter: ListenFilter, { text, head }: ReadMessage): boolean {
   switch (head.method) {

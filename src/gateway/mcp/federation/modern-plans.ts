@@ -9,7 +9,7 @@ import type { CallPlan } from './target-call.ts';
 import type { MessageRequest } from './message-source.ts';
 import type { TargetParts } from './target-parts.ts';
 import type { OutgoingMessage, Speaker } from './target.ts';
-import { antiquateAnswer } from './translate-answer.ts';
+import { antiquateAnswer, modernizeError } from './translate-answer.ts';
 
 const headerMismatch = -32_020;
 /** Pages of a list of tools that are read for the sake of one call. */
@@ -56,9 +56,10 @@ export function planModernCall(
     },
     describeStream: () => ({ session: undefined }),
     translate(received) {
-      const { kind } = received.head;
+      const { kind, isError } = received.head;
       // Servers of this version do not ask in the middle: there would be no way for an answer.
       if (kind === 'request') return undefined;
+      if (isOfEra && isError) return { ...asItIs(received), text: modernizeError(received.text) };
       if (isOfEra || kind === 'notification') return asItIs(received);
       return { ...asItIs(received), text: antiquateAnswer(received.text, method) };
     },

@@ -1,6 +1,6 @@
 // The sessions of legacy clients at one target: they are the client's, kept in its own sealed session id. Here is only how they begin, and that requests
 // at the same time share one beginning.
-import { type BegunSession, beginSession, endSession } from './legacy-session.ts';
+import { type BegunSession, beginSession, endSession, logBegunAgain } from './legacy-session.ts';
 import type { TargetParts } from './target-parts.ts';
 import { fail } from './target-parts.ts';
 import type { Speaker, TargetSession } from './target.ts';
@@ -32,7 +32,7 @@ export class OwnSessions {
     const key = `${sessions.name}\0${lost?.id ?? ''}`;
     let begun = this.#beginning.get(key);
     if (begun === undefined) {
-      begun = this.#start(speaker);
+      begun = this.#start(speaker, lost !== undefined);
       this.#beginning.set(key, begun);
       const forget = (): void => void this.#beginning.delete(key);
       begun.then(forget, forget);
@@ -49,8 +49,11 @@ export class OwnSessions {
     await endSession(this.#parts, speaker, session, this.#timeoutMs);
   }
 
-  #start(speaker: Speaker): Promise<BegunSession> {
+  async #start(speaker: Speaker, isAgain: boolean): Promise<BegunSession> {
     const { version, clientInfo, capabilities } = speaker;
-    return beginSession(this.#parts, speaker, { version, clientInfo, capabilities }, this.#timeoutMs);
+    const client = { version, clientInfo, capabilities };
+    const begun = await beginSession(this.#parts, speaker, client, this.#timeoutMs);
+    if (begun.ok && isAgain) logBegunAgain(this.#parts);
+    return begun;
   }
 }

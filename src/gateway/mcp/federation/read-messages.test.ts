@@ -45,7 +45,7 @@ test('a document is one message, or an array of them, byte for byte', () => {
   assert.deepEqual(listTexts(readDocument(`[${notice}, ${answer}]`)), [notice, answer]);
   const read = readDocument(answer);
   assert.ok(read.ok);
-  const head = { kind: 'response', id: '1', method: undefined };
+  const head = { kind: 'response', id: '1', method: undefined, isError: false };
   assert.deepEqual(read.messages, [{ text: answer, head, eventId: undefined }]);
 });
 

@@ -1,7 +1,7 @@
 // Sessions at a server up to 2025-11-25 for clients of 2026-07-28, which have none: one per caller, clientInfo and capabilities, made when first needed and
 // ended when idle. Callers that nobody knows get one for each request.
 import { createHash } from 'node:crypto';
-import { type BegunSession, beginSession, endSession, newestLegacyVersion } from './legacy-session.ts';
+import { type BegunSession, beginSession, endSession, logBegunAgain, newestLegacyVersion } from './legacy-session.ts';
 import { reduceCapabilities } from './modern-request.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { Sender, TargetParts } from './target-parts.ts';
@@ -97,11 +97,11 @@ export class SharedSessions {
   /** Begins the session where it has not begun, or in place of the one that the server has forgotten. Once for all who ask at the same time. */
   open(shared: SharedSession, speaker: Speaker, lost: TargetSession | undefined): Promise<BegunSession> {
     const current = shared.begun;
-    if (current === undefined) return this.#start(shared, speaker);
+    if (current === undefined) return this.#start(shared, speaker, false);
     return current.then((begun) => {
       if (!begun.ok || lost === undefined || begun.session.id !== lost.id) return begun;
       const next = shared.begun;
-      return next === undefined || next === current ? this.#start(shared, speaker) : next;
+      return next === undefined || next === current ? this.#start(shared, speaker, true) : next;
     });
   }
 
@@ -120,11 +120,14 @@ export class SharedSessions {
     this.#byKey.clear();
   }
 
-  #start(shared: SharedSession, speaker: Speaker): Promise<BegunSession> {
+  #start(shared: SharedSession, speaker: Speaker, isAgain: boolean): Promise<BegunSession> {
     const begun = this.#begin(speaker);
     shared.begun = begun;
     const forget = (): void => void (shared.begun === begun && (shared.begun = undefined));
-    begun.then(({ ok }) => ok || forget(), forget);
+    begun.then(({ ok }) => {
+      if (!ok) forget();
+      else if (isAgain) logBegunAgain(this.#parts);
+    }, forget);
     return begun;
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { antiquateAnswer, modernizeAnswer } from './translate-answer.ts';
+import { antiquateAnswer, modernizeAnswer, modernizeError } from './translate-answer.ts';
 
 const result = (members: string): string => `{"jsonrpc":"2.0","id":1,"result":{${members}}}`;
 const error = (code: number, rest = ''): string =>
@@ -23,7 +23,12 @@ test('errors for clients of 2026-07-28 have codes that they know', () => {
     '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m","data":{"uri":"a:b"}}}',
   );
   assert.match(modernizeAnswer(error(-32_042), 'tools/call'), /"code":-32603/);
-  for (const code of [-32_601, -32_602, 17]) assert.equal(modernizeAnswer(error(code), 'tools/call'), error(code));
+  for (const code of [-32_601, -32_602, 17]) {
+    assert.equal(modernizeAnswer(error(code), 'tools/call'), error(code));
+    assert.equal(modernizeError(error(code)), error(code));
+  }
+  assert.match(modernizeError(error(-32_042, data)), /"code":-32603,"message":"m","data":{"uri":"a:b"}/);
+  assert.match(modernizeError(error(-32_002).replace('-32002', '-3.2002e4')), /"code":-32602/);
 });
 
 test('results for older clients are without what they do not know', () => {

@@ -18,13 +18,21 @@ const internalError = -32_603;
 
 const modernMembers: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope']);
 
+/** Codes that 2026-07-28 has no more, and what stands for them. */
+const replacedCodes: Readonly<Record<number, number>> = {
+  [rpcCodes.resourceNotFound]: rpcCodes.invalidParams,
+  [urlRequired]: internalError,
+};
+
+/** An error for a client of 2026-07-28. Servers of that version that have only half moved use the old codes too. */
+export function modernizeError(text: string): string {
+  const replaced = replacedCodes[Number(readMember(text, ['error', 'code']))];
+  return replaced === undefined ? text : withCode(text, replaced);
+}
+
 /** An answer of a server up to 2025-11-25, for a client of 2026-07-28. */
 export function modernizeAnswer(text: string, method: string): string {
-  const code = readMember(text, ['error', 'code']);
-  if (code !== undefined) {
-    const replaced = { [rpcCodes.resourceNotFound]: rpcCodes.invalidParams, [urlRequired]: internalError }[code];
-    return replaced === undefined ? text : withCode(text, replaced);
-  }
+  if (readMember(text, ['error', 'code']) !== undefined) return modernizeError(text);
   const has = (name: string): boolean => readMember(text, ['result', name]) !== undefined;
   const add: Record<string, string> = {};
   if (!has('resultType')) add['resultType'] = '"complete"';

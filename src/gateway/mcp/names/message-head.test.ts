@@ -4,14 +4,17 @@ import { readMember, readMessageHead, replaceId, replaceProgressToken } from './
 
 test('answers, requests and notifications', () => {
   const cases = [
-    ['{"jsonrpc":"2.0","id":1,"result":{}}', { kind: 'response', id: '1', method: undefined }],
-    [' { "result" : {"id":2} , "id" : "a\\u0062" } \n', { kind: 'response', id: '"ab"', method: undefined }],
-    ['{"id":null,"error":{}}', { kind: 'response', id: undefined, method: undefined }],
-    ['{"error":{}}', { kind: 'response', id: undefined, method: undefined }],
-    ['{"id":1,"method":"ping"}', { kind: 'request', id: '1', method: 'ping' }],
+    ['{"jsonrpc":"2.0","id":1,"result":{}}', { kind: 'response', id: '1', method: undefined, isError: false }],
+    [
+      ' { "result" : {"id":2} , "id" : "a\\u0062" } \n',
+      { kind: 'response', id: '"ab"', method: undefined, isError: false },
+    ],
+    ['{"id":null,"error":{}}', { kind: 'response', id: undefined, method: undefined, isError: true }],
+    ['{"error":{}}', { kind: 'response', id: undefined, method: undefined, isError: true }],
+    ['{"id":1,"method":"ping"}', { kind: 'request', id: '1', method: 'ping', isError: false }],
     [
       '{"method":"notifications\\/progress","params":{"id":1}}',
-      { kind: 'notification', id: undefined, method: 'notifications/progress' },
+      { kind: 'notification', id: undefined, method: 'notifications/progress', isError: false },
     ],
   ] as const;
   for (const [text, head] of cases) assert.deepEqual(readMessageHead(text), head, text);

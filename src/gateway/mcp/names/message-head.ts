@@ -8,6 +8,8 @@ export interface MessageHead {
   readonly id: string | undefined;
   /** Undefined for a response. */
   readonly method: string | undefined;
+  /** A response that is an error. */
+  readonly isError: boolean;
 }
 
 const headKeys: ReadonlySet<string> = new Set(['id', 'method', 'result', 'error']);
@@ -44,11 +46,11 @@ export function readMessageHead(text: string): MessageHead | undefined {
   const isAnswer = hasResult || hasError;
   if (places.method === absent) {
     if (!isAnswer || (hasResult && (hasError || id === undefined || id === 'null'))) return undefined;
-    return { kind: 'response', id: id === 'null' ? undefined : id, method: undefined };
+    return { kind: 'response', id: id === 'null' ? undefined : id, method: undefined, isError: hasError };
   }
   if (isAnswer || text[places.method] !== '"' || id === 'null') return undefined;
   const method = readString(text, places.method, walkValue(text, places.method));
-  return { kind: id === undefined ? 'notification' : 'request', id, method };
+  return { kind: id === undefined ? 'notification' : 'request', id, method, isError: false };
 }
 
 /** The same message under another id (JSON). */

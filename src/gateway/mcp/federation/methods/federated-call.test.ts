@@ -274,6 +274,30 @@ describe('initialize and server/discover', () => {
     assert.ok(!down.headers.includes('mcp-session-id'));
   });
 
+  test('a target that says nothing is waited for as long as a connection may take, and five seconds more', async (t) => {
+    const fixture = createFederation({ a: { introduction: { instructions: 'Be kind.' } }, b: { hangs: true } });
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    // The federation is loaded with the first request.
+    await fixture.federations.find('ProxyBackend/default/all');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} };
+    const body = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
+    for (const ask of [() => fixture.talk({ body }), () => fixture.askModern('server/discover')]) {
+      const talk = ask();
+      // eslint-disable-next-line no-await-in-loop
+      for (let turns = 0; turns < 20; turns += 1) await turn();
+      // The connection may take a second.
+      t.mock.timers.tick(5_999);
+      // eslint-disable-next-line no-await-in-loop
+      for (let turns = 0; turns < 20; turns += 1) await turn();
+      assert.ok(!talk.isOver);
+      t.mock.timers.tick(1);
+      // eslint-disable-next-line no-await-in-loop
+      const { json } = await talk.done;
+      assert.equal((json['result'] as { instructions: string }).instructions, '# a\nBe kind.');
+    }
+  });
+
   test('server/discover tells both eras', async () => {
     const fixture = createFederation({
       a: { introduction: { capabilities: '{"extensions":{"io.modelcontextprotocol/ui":{},"x/y":{}}}' } },

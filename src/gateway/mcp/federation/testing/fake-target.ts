@@ -57,6 +57,8 @@ export interface FakeStream {
 /** What a test decides. */
 export interface FakeBehaviour {
   readonly introduction?: Partial<Extract<Introduction, { ok: true }>>;
+  /** It never introduces itself. */
+  readonly hangs?: boolean;
   /** In place of an introduction. */
   failure?: Partial<TargetFailure> | undefined;
   /** Default: answers with the own name of what was asked. */
@@ -103,7 +105,8 @@ export class FakeTarget implements Target {
   }
 
   async introduce(speaker: Speaker): Promise<Introduction> {
-    const { failure, introduction, sessionId } = this.behaviour;
+    const { failure, introduction, sessionId, hangs = false } = this.behaviour;
+    if (hangs) return new Promise(() => undefined);
     if (failure !== undefined) return { ok: false, failure: complete(failure) };
     if (sessionId !== undefined && speaker.sessions?.get(this.config.name) === undefined)
       speaker.sessions?.set(this.config.name, { id: sessionId, tag: undefined, version: speaker.version });
