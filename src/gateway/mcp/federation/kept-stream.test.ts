@@ -52,7 +52,9 @@ test('a silent stream that was open for long is opened again soon, however often
   assert.equal(breakOff(9_999), 500);
   // News show that the stream is a good one; an answer, which ends it, does not, nor does an acknowledgement.
   const say = (kind: 'response' | 'notification', method?: string): void =>
-    void opened.at(-1)!.onMessage({ text: '{}', head: { kind, id: undefined, method }, eventId: undefined });
+    void opened
+      .at(-1)!
+      .onMessage({ text: '{}', head: { kind, id: undefined, method, isError: false }, eventId: undefined });
   say('response');
   say('notification', 'notifications/subscriptions/acknowledged');
   assert.equal(breakOff(0), 1_000);
