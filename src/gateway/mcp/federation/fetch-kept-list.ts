@@ -1,7 +1,8 @@
 // All pages of a list of one target: those that are kept, or new ones, which are kept as long as the target allows. Whose names they are is noted where that has to be known.
 import type { ListMethod } from '../read/list-methods.ts';
-import { type Fetched, fetchWholeList, type WholeList } from './fetch-list.ts';
+import { type Fetched, fetchPage, fetchWholeList, type WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
+import type { ListPage } from './read-list-page.ts';
 import type { Speaker, Target } from './target.ts';
 
 /** What a federation remembers of lists. */
@@ -36,5 +37,23 @@ export async function fetchKeptList(
   if (!fetched.ok) return fetched;
   cache.keep(name, method, speaker, fetched.list);
   notes?.note(name, method, speaker, fetched.list, epoch);
+  return fetched;
+}
+
+/** One page. A list that has no other one is kept as a whole. */
+export async function fetchKeptPage(
+  cache: ListCache,
+  target: Target,
+  speaker: Speaker,
+  method: ListMethod,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<Fetched<ListPage>> {
+  const { name } = target.config;
+  const kept = cursor === undefined ? cache.find(name, method, speaker) : undefined;
+  if (kept !== undefined) return { ok: true, list: { ...kept, nextCursor: undefined } };
+  const fetched = await fetchPage(target, speaker, method, cursor, signal);
+  if (fetched.ok && cursor === undefined && fetched.list.nextCursor === undefined)
+    cache.keep(name, method, speaker, fetched.list);
   return fetched;
 }

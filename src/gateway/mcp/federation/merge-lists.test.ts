@@ -290,6 +290,31 @@ describe('lists that are kept', () => {
     assert.equal(all.targets[0]!.asked.length, 1);
   });
 
+  test('of resources, where they are one page; what goes on is asked for each time', async () => {
+    const members = { ttlMs: 5_000, cacheScope: 'private' };
+    const all = federate(
+      'resources/list',
+      { name: 'a', pages: [['x:1', 'x:2']], members },
+      { name: 'b', pages: [['x:1'], ['x:2']], members },
+    );
+    for (let i = 0; i < 2; i += 1) {
+      // eslint-disable-next-line no-await-in-loop
+      const first = await read(all.list());
+      assert.deepEqual(nameAll(first, 'resources', 'uri'), ['a+x:1', 'a+x:2', 'b+x:1']);
+      // eslint-disable-next-line no-await-in-loop
+      const second = await read(all.list(first['nextCursor'] as string));
+      assert.deepEqual(nameAll(second, 'resources', 'uri'), ['b+x:2']);
+    }
+    await read(all.list(undefined, createSpeaker('modern', 'bob')));
+    assert.deepEqual(
+      all.targets.map(({ asked }) => asked.length),
+      [2, 5],
+    );
+    all.time += 5_000;
+    await read(all.list());
+    assert.equal(all.targets[0]!.asked.length, 3);
+  });
+
   test('without a time it is asked for each time', async () => {
     const all = federate('tools/list', { name: 'a', pages: [['x']], members: { cacheScope: 'public' } });
     await read(all.list());

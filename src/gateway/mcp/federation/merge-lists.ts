@@ -7,8 +7,8 @@ import { hasScheme } from '../names/names.ts';
 import { renameListItem } from '../names/rename-answer.ts';
 import { rpcCodes } from '../read/message.ts';
 import type { ListMethod } from '../read/list-methods.ts';
-import { fetchKeptList, type ListNotes } from './fetch-kept-list.ts';
-import { type Fetched, fetchPage, type WholeList } from './fetch-list.ts';
+import { fetchKeptList, fetchKeptPage, type ListNotes } from './fetch-kept-list.ts';
+import type { Fetched, WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
 import { type ListPlace, openCursor, sealCursor } from './list-cursor.ts';
 import type { OwnedNames } from './owned-names.ts';
@@ -198,7 +198,7 @@ class Merging {
   fetchPage(target: Target, cursor: string | undefined, stop?: AbortSignal): Promise<Fetched<ListPage>> {
     const { method, speaker, signal } = this.#request;
     const until = stop === undefined ? signal : AbortSignal.any([signal, stop]);
-    return fetchPage(target, speaker, method, cursor, until);
+    return fetchKeptPage(this.federation.cache, target, speaker, method, cursor, until);
   }
 
   /** Adds entries from an index on. Returns where the next page begins when this one is full. */
