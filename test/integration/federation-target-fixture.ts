@@ -208,13 +208,14 @@ export function startListening(
   speaker: Speaker,
   uris: readonly string[] = [],
   tasks: readonly string[] = [],
+  lists = true,
 ): RunningAsk {
   const messages: TargetMessage[] = [];
   const { promise: done, resolve } = Promise.withResolvers<Outcome>();
   const finish = (failure?: TargetFailure): void => resolve({ messages, answer: undefined, failure });
   const call = target.listen(
     speaker,
-    { tools: true, prompts: true, resources: true, uris, tasks },
+    { tools: lists, prompts: lists, resources: lists, uris, tasks },
     {
       onMessage(received) {
         messages.push(received);

@@ -72,6 +72,9 @@ test('a server that refuses a stream for a task that it does not know tells of e
     resourcesListChanged: true,
   });
   heard.call.abort(true);
+  // There is nothing else.
+  const { messages, failure } = await startListening(target, speaker, [], ['lost'], false).done;
+  assert.deepEqual([messages, failure, streams.length], [[], undefined, 1]);
 });
 
 interface Told {

@@ -71,9 +71,9 @@ export function listenModern(
     onMessage(received) {
       if (received.head.kind === 'response') {
         const code = readErrorCode(received);
-        if (code !== methodNotFound) {
-          // It does not leave out tasks that it does not know. The rest of the stream must not be lost with them.
-          if (code === rpcCodes.invalidParams && filter!.tasks.length > 0) hasRefusedTasks = true;
+        // It does not leave out tasks that it does not know. The rest of the stream must not be lost with them.
+        if (code === rpcCodes.invalidParams && filter!.tasks.length > 0) hasRefusedTasks = true;
+        if (code !== methodNotFound && !(hasRefusedTasks && isNothing(filter!))) {
           stream.restart();
           return true;
         }
@@ -110,6 +110,11 @@ export function listenModern(
     },
     hurry: () => stream.hurry(),
   };
+}
+
+/** Without its tasks. */
+function isNothing({ tools, prompts, resources, uris }: ListenFilter): boolean {
+  return !tools && !prompts && !resources && uris.length === 0;
 }
 
 /** Of an answer that is an error: the server has no such streams, or not this one. */

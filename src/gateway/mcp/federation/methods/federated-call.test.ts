@@ -522,8 +522,8 @@ describe('everybody', () => {
 const tasksExtension = { 'io.modelcontextprotocol/tasks': {} };
 
 function listenForTasks(fixture: FederationFixture, notifications: object, extensions: object = tasksExtension): Talk {
-  const _meta = { 'io.modelcontextprotocol/clientCapabilities': { extensions } };
-  return fixture.askModern('subscriptions/listen', { notifications, _meta });
+  const meta = { 'io.modelcontextprotocol/clientCapabilities': { extensions } };
+  return fixture.askModern('subscriptions/listen', { notifications, _meta: meta });
 }
 
 describe('streams', () => {
@@ -612,17 +612,17 @@ describe('streams', () => {
     b.say(acknowledge(['8_9']));
     const result = { content: [{ type: 'resource_link', uri: 'x:y' }] };
     b.say({ jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: '8_9', status: 'completed', result } });
-    const _meta = { 'io.modelcontextprotocol/subscriptionId': 1 };
+    const meta = { 'io.modelcontextprotocol/subscriptionId': 1 };
     const told = stream.events.map(({ method, params }) => [method, params]);
     assert.deepEqual(told, [
-      ['notifications/subscriptions/acknowledged', { notifications: { taskIds: ['a_7', 'b_8_9'] }, _meta }],
+      ['notifications/subscriptions/acknowledged', { notifications: { taskIds: ['a_7', 'b_8_9'] }, _meta: meta }],
       [
         'notifications/tasks',
         {
           taskId: 'b_8_9',
           status: 'completed',
           result: { content: [{ type: 'resource_link', uri: 'b+x:y' }] },
-          _meta,
+          _meta: meta,
         },
       ],
     ]);
