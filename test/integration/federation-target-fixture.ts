@@ -205,13 +205,19 @@ export function readText({ answer, failure }: Outcome): string {
 }
 
 /** Listens, and collects what comes. */
-export function startListening(target: Target, speaker: Speaker, uris: readonly string[] = []): RunningAsk {
+export function startListening(
+  target: Target,
+  speaker: Speaker,
+  uris: readonly string[] = [],
+  tasks: readonly string[] = [],
+  lists = true,
+): RunningAsk {
   const messages: TargetMessage[] = [];
   const { promise: done, resolve } = Promise.withResolvers<Outcome>();
   const finish = (failure?: TargetFailure): void => resolve({ messages, answer: undefined, failure });
   const call = target.listen(
     speaker,
-    { tools: true, prompts: true, resources: true, uris },
+    { tools: lists, prompts: lists, resources: lists, uris, tasks },
     {
       onMessage(received) {
         messages.push(received);

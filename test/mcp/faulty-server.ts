@@ -71,6 +71,8 @@ const results: Readonly<Record<string, object>> = {
   'tasks/list': { tasks: [{ taskId: '7', status: 'working' }] },
   'tasks/get': { taskId: '7', status: 'working' },
   'tasks/cancel': { taskId: '7', status: 'cancelled' },
+  'tasks/result': { content: [{ type: 'resource_link', uri: 'file:///x', name: 'x' }] },
+  'tasks/update': {},
 };
 
 /** What 2026-07-28 has no more. */
@@ -79,7 +81,10 @@ const gone: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
   'logging/setLevel',
   'tasks/list',
+  'tasks/result',
 ]);
+/** What only 2026-07-28 has. */
+const come: ReadonlySet<string> = new Set(['tasks/update']);
 
 const capabilities = {
   tools: { listChanged: true },
@@ -182,7 +187,9 @@ class RunningServer implements FaultyServer {
     if (this.#era === 'legacy')
       return method === 'initialize'
         ? { protocolVersion: '2025-11-25', capabilities, serverInfo }
-        : results[method ?? ''];
+        : come.has(method ?? '')
+          ? undefined
+          : results[method ?? ''];
     if (method === 'server/discover')
       return { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities, serverInfo };
     const result = gone.has(method ?? '') ? undefined : results[method ?? ''];

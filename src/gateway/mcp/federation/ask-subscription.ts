@@ -1,5 +1,5 @@
 // Asks a server of 2026-07-28 whether it will tell of changes of a resource: it says so when a stream for it begins, and in no other way.
-import { readAcknowledgedUris } from './acknowledged-uris.ts';
+import { readAcknowledgedUris } from './read-acknowledged.ts';
 import { listenId, writeListen } from './listen-modern.ts';
 import { describeRefusal, openMessages } from './message-exchange.ts';
 import type { ReadMessage } from './read-messages.ts';
@@ -28,7 +28,13 @@ export function askSubscription(
       clearTimeout(timer);
       resolve(asked);
     };
-    const request = writeListen(parts, speaker, { tools: false, prompts: false, resources: false, uris: [uri] });
+    const request = writeListen(parts, speaker, {
+      tools: false,
+      prompts: false,
+      resources: false,
+      uris: [uri],
+      tasks: [],
+    });
     const exchange = openMessages(parts, request, {
       onMessage(message) {
         const asked = readSaid(message, uri);

@@ -110,7 +110,7 @@ export function listenShared(
     onOpen(refused) {
       if (isDone) return;
       const uris = filter.uris.filter((uri) => !refused.has(uri));
-      events.onMessage(writeAcknowledgement({ ...filter, uris }));
+      events.onMessage(writeAcknowledgement({ ...filter, uris, tasks: [] }));
     },
     onMessage(message) {
       if (isDone || !wants(filter, message)) return;
@@ -214,6 +214,7 @@ const changedMessages: readonly ReadMessage[] = writeChanged({
   prompts: true,
   resources: true,
   uris: [],
+  tasks: [],
 }).map(({ text, method }) => ({
   text,
   head: { kind: 'notification', id: undefined, method, isError: false },

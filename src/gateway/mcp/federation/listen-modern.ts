@@ -1,11 +1,13 @@
 // `subscriptions/listen` at servers of 2026-07-28.
-import { readAcknowledgedUris } from './acknowledged-uris.ts';
+import { askTask } from './ask-task.ts';
 import type { MessageRequest, Refusal } from './message-source.ts';
+import { rpcCodes } from '../read/message.ts';
 import { KeptStream } from './kept-stream.ts';
 import { asItIs } from './legacy-plans.ts';
 import type { Listening } from './listen-legacy.ts';
 import { changeMembers } from './json-members.ts';
 import { addEnvelope, reduceCapabilities, writeModernHeaders } from './modern-request.ts';
+import { readAcknowledgedTasks, readAcknowledgedUris } from './read-acknowledged.ts';
 import type { ReadMessage } from './read-messages.ts';
 import type { TargetParts } from './target-parts.ts';
 import type { ListenFilter, Speaker, TargetEvents, TargetMessage } from './target.ts';
@@ -14,6 +16,8 @@ import { acknowledged, writeChanged, writeFilter } from './write-notifications.t
 /** JSON of the id of the request. */
 export const listenId = '"listen"';
 const methodNotFound = -32_601;
+/** For an answer about one task, after the stream was open again. */
+const taskMs = 10_000;
 const subscriptionKeys: ReadonlySet<string> = new Set(['io.modelcontextprotocol/subscriptionId']);
 
 const message = { kind: 'request', id: 'listen', method: 'subscriptions/listen', params: {} } as const;
@@ -46,16 +50,34 @@ export function listenModern(
   const isOfEra = speaker.era === 'modern';
   let filter: ListenFilter | undefined;
   let isAcknowledged = false;
+  let hasRefusedTasks = false;
+  let isOver = false;
+  /** One after the other: a client may listen to many. */
+  const askTasks = async (ids: readonly string[]): Promise<void> => {
+    for (const id of ids) {
+      if (isOver) return;
+      // eslint-disable-next-line no-await-in-loop
+      const told = await askTask(parts, speaker, id, taskMs);
+      if (told !== undefined && !isOver) events.onMessage(told);
+    }
+  };
   const stream: KeptStream = new KeptStream(parts, {
     prepare() {
-      filter = readFilter();
+      filter = hasRefusedTasks ? { ...readFilter(), tasks: [] } : readFilter();
       return { ok: true, request: writeListen(parts, speaker, filter) };
     },
     isLost: (_refusal: Refusal) => false,
     onOpen() {},
     onMessage(received) {
       if (received.head.kind === 'response') {
-        if (!isNone(received)) return (stream.restart(), true);
+        const code = readErrorCode(received);
+        // It does not leave out tasks that it does not know. The rest of the stream must not be lost with them.
+        if (code === rpcCodes.invalidParams && filter!.tasks.length > 0) hasRefusedTasks = true;
+        if (code !== methodNotFound && !(hasRefusedTasks && isNothing(filter!))) {
+          stream.restart();
+          return true;
+        }
+        isOver = true;
         stream.close();
         events.onEnd();
         return true;
@@ -71,6 +93,8 @@ export function listenModern(
       const honored = readAcknowledgedUris(received.text);
       const uris = filter!.uris.filter((uri) => honored.includes(uri));
       for (const changed of writeChanged({ ...filter!, uris })) events.onMessage(changed);
+      const tasks = readAcknowledgedTasks(received.text);
+      void askTasks(filter!.tasks.filter((id) => tasks.includes(id)));
       onAcknowledged();
       return true;
     },
@@ -78,13 +102,25 @@ export function listenModern(
     onRefused: (failure) => events.onFailure(failure),
   });
   queueMicrotask(() => stream.open());
-  return { resume: () => stream.resume(), abort: () => stream.close(), hurry: () => stream.hurry() };
+  return {
+    resume: () => stream.resume(),
+    abort() {
+      isOver = true;
+      stream.close();
+    },
+    hurry: () => stream.hurry(),
+  };
 }
 
-/** An answer that is an error: the server has no such streams. */
-function isNone({ text }: ReadMessage): boolean {
+/** Without its tasks. */
+function isNothing({ tools, prompts, resources, uris }: ListenFilter): boolean {
+  return !tools && !prompts && !resources && uris.length === 0;
+}
+
+/** Of an answer that is an error: the server has no such streams, or not this one. */
+function readErrorCode({ text }: ReadMessage): unknown {
   const { error } = JSON.parse(text) as { readonly error?: { readonly code?: unknown } };
-  return error?.code === methodNotFound;
+  return error?.code;
 }
 
 function withoutSubscription(received: ReadMessage): TargetMessage {

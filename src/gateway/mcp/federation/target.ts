@@ -122,6 +122,8 @@ export interface ListenFilter {
   readonly resources: boolean;
   /** The server's own URIs. */
   readonly uris: readonly string[];
+  /** The server's own ids (extension for tasks, 2026-07-28). */
+  readonly tasks: readonly string[];
 }
 
 /** How a target is, for status, metrics, pages and lists. */

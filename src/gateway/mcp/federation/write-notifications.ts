@@ -22,12 +22,13 @@ export function writeChanged({ tools, prompts, resources, uris }: ListenFilter):
 }
 
 /** The params of `subscriptions/listen` (JSON), which its acknowledgement repeats. */
-export function writeFilter({ tools, prompts, resources, uris }: ListenFilter): string {
+export function writeFilter({ tools, prompts, resources, uris, tasks }: ListenFilter): string {
   const notifications = {
     ...(tools ? { toolsListChanged: true } : {}),
     ...(prompts ? { promptsListChanged: true } : {}),
     ...(resources ? { resourcesListChanged: true } : {}),
     ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+    ...(tasks.length > 0 ? { taskIds: tasks } : {}),
   };
   return JSON.stringify({ notifications });
 }

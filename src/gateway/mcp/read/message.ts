@@ -37,6 +37,7 @@ export const rpcCodes = {
   /** Until 2025-11-25. */
   resourceNotFound: -32_002,
   headerMismatch: -32_020,
+  missingCapability: -32_021,
   /** An own code, outside the range of JSON-RPC. Used in batches only; elsewhere the HTTP status is 403. */
   forbidden: 403,
 } as const;

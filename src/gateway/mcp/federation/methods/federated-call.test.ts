@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createSealKey } from '../../../../base/sealed.ts';
 import { waitFor } from '../../../../../test/kit/wait-for.ts';
-import { createFederation, createTarget } from '../testing/federation-fixture.ts';
+import { createFederation, createTarget, type FederationFixture, type Talk } from '../testing/federation-fixture.ts';
 
 const call = (name: string): object => ({ name, arguments: {} });
 const textOf = (json: Record<string, unknown>): Record<string, unknown> => {
@@ -595,6 +595,13 @@ describe('everybody', () => {
   });
 });
 
+const tasksExtension = { 'io.modelcontextprotocol/tasks': {} };
+
+function listenForTasks(fixture: FederationFixture, notifications: object, extensions: object = tasksExtension): Talk {
+  const meta = { 'io.modelcontextprotocol/clientCapabilities': { extensions } };
+  return fixture.askModern('subscriptions/listen', { notifications, _meta: meta });
+}
+
 describe('streams', () => {
   test('a GET merges those of all targets, and tells when one comes or goes', async () => {
     const fixture = createFederation({ a: {}, b: {} });
@@ -630,7 +637,7 @@ describe('streams', () => {
     });
     await waitFor('both', () => fixture.targets['b']?.streams.length === 1);
     const [a, b] = [fixture.targets['a']!.streams[0]!, fixture.targets['b']!.streams[0]!];
-    assert.deepEqual(a.filter, { tools: true, prompts: false, resources: false, uris: ['x:y'] });
+    assert.deepEqual(a.filter, { tools: true, prompts: false, resources: false, uris: ['x:y'], tasks: [] });
     const acknowledge = (uris: readonly string[]) => ({
       jsonrpc: '2.0',
       method: 'notifications/subscriptions/acknowledged',
@@ -659,15 +666,78 @@ describe('streams', () => {
     assert.ok(a.isClosed);
   });
 
+  test('tasks are told of by the servers that have them; others are left out', async () => {
+    const fixture = createFederation({ a: {}, b: {} });
+    const stream = listenForTasks(fixture, { taskIds: ['a_7', 'b_8_9', 'b_lost', 'c_1', 'x'] });
+    await waitFor('both', () => fixture.targets['b']?.streams.length === 1);
+    const [a, b] = [fixture.targets['a']!.streams[0]!, fixture.targets['b']!.streams[0]!];
+    const none = { tools: false, prompts: false, resources: false, uris: [] };
+    assert.deepEqual(
+      [a.filter, b.filter],
+      [
+        { ...none, tasks: ['7'] },
+        { ...none, tasks: ['8_9', 'lost'] },
+      ],
+    );
+    const acknowledge = (taskIds: readonly string[]) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { taskIds } },
+    });
+    a.say(acknowledge(['7']));
+    b.say(acknowledge(['8_9']));
+    const result = { content: [{ type: 'resource_link', uri: 'x:y' }] };
+    b.say({ jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: '8_9', status: 'completed', result } });
+    const meta = { 'io.modelcontextprotocol/subscriptionId': 1 };
+    const told = stream.events.map(({ method, params }) => [method, params]);
+    assert.deepEqual(told, [
+      ['notifications/subscriptions/acknowledged', { notifications: { taskIds: ['a_7', 'b_8_9'] }, _meta: meta }],
+      [
+        'notifications/tasks',
+        {
+          taskId: 'b_8_9',
+          status: 'completed',
+          result: { content: [{ type: 'resource_link', uri: 'b+x:y' }] },
+          _meta: meta,
+        },
+      ],
+    ]);
+    stream.leave();
+    assert.ok(a.isClosed && b.isClosed);
+  });
+
+  test('a subscription to nothing but tasks that no server can have is refused, as are wrong ones', async () => {
+    const fixture = createFederation({ a: {} });
+    const refused = async (notifications: object, extensions?: object): Promise<string> => {
+      const talk = await listenForTasks(fixture, notifications, extensions).done;
+      return `${talk.status} ${errorOf(talk.json)}`;
+    };
+    assert.equal(await refused({ taskIds: ['c_1', 'x'] }), '200 -32602 Task not found');
+    assert.equal(await refused({ taskIds: 'a_1' }), '200 -32602 The message has taskIds that are not an array.');
+    assert.equal(await refused({ taskIds: ['a_1', 7] }), '200 -32602 The message has taskIds that are not strings.');
+    const many = Array.from({ length: 1_001 }, (_, index) => `a_${index}`);
+    assert.equal(await refused({ taskIds: many }), '200 -32602 The message has more than 1000 taskIds.');
+    assert.equal(
+      await refused({ taskIds: [`a_${'x'.repeat(262_144)}`] }),
+      '200 -32602 The message has more than 262144 characters of taskIds.',
+    );
+    const missing = 'Missing required client capability: io.modelcontextprotocol/tasks';
+    assert.equal(await refused({ taskIds: ['a_1'], toolsListChanged: true }, {}), `400 -32021 ${missing}`);
+    assert.deepEqual(fixture.targets['a']!.streams, []);
+    const stream = listenForTasks(fixture, { taskIds: ['c_1'], toolsListChanged: true });
+    await waitFor('the stream', () => fixture.targets['a']!.streams.length === 1);
+    stream.leave();
+  });
+
   test('nothing of a notification changes but what names the subscription', async () => {
     const fixture = createFederation({ a: {} });
     const stream = fixture.askModern('subscriptions/listen', { notifications: { toolsListChanged: true } });
     await waitFor('the stream', () => fixture.targets['a']?.streams.length === 1);
     const server = fixture.targets['a']!.streams[0]!;
-    const [acknowledged, changed] = ['subscriptions/acknowledged', 'tools/list_changed'];
+    const changed = 'tools/list_changed';
     const write = (method: string, params: string): string =>
       `{"jsonrpc":"2.0","method":"notifications/${method}"${params === '' ? '' : `,"params":${params}`}}`;
-    server.say(write(acknowledged!, '{"notifications":{"toolsListChanged":true}}'));
+    server.say(write('subscriptions/acknowledged', '{"notifications":{"toolsListChanged":true}}'));
     const stamp = '"io.modelcontextprotocol/subscriptionId":1';
     for (const [own, seen] of [
       ['{"at":12345678901234567890,"_meta":{"x":1.0}}', `{"_meta":{${stamp},"x":1.0},"at":12345678901234567890}`],
@@ -677,7 +747,7 @@ describe('streams', () => {
       ['', `{"_meta":{${stamp}}}`],
     ] as const) {
       const before = stream.body.length;
-      server.say(write(changed!, own));
+      server.say(write(changed, own));
       const sent = /^data: (.*)$/m.exec(stream.body.slice(before))?.[1] ?? '{}';
       // Members may change places, and nothing else.
       const { params, method, ...rest } = JSON.parse(sent) as Record<string, unknown>;

@@ -5,6 +5,7 @@ import type { Federation, Member } from '../federation.ts';
 import type { Introduction, Speaker } from '../target.ts';
 import { describeAllDown, describeFailure, internalError, noteFailure } from './failures.ts';
 import type { Note } from './federated-request.ts';
+import { tasksExtension } from './listened-tasks.ts';
 
 /** Versions with `initialize`, the newest first. */
 export const legacyVersions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
@@ -87,7 +88,7 @@ const always: JsonObject = {
 
 /** What is advertised where a target has it: what it promises is in its members, which only a server can say. */
 const perEra: Readonly<Record<Speaker['era'], readonly string[]>> = { legacy: ['tasks'], modern: [] };
-const passedExtensions = ['io.modelcontextprotocol/tasks', 'io.modelcontextprotocol/ui'];
+const passedExtensions = [tasksExtension, 'io.modelcontextprotocol/ui'];
 
 function mergeCapabilities(all: readonly string[], era: Speaker['era']): JsonObject {
   let merged: JsonObject = { ...always };

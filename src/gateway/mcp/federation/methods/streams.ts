@@ -1,9 +1,11 @@
 // The streams on which servers speak on their own: what a client asks to hear, and how it is told.
 import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
+import type { FederationConfig } from '../../../config/federation-config.ts';
+import { readClientTask } from '../../names/names.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { type Item, readItems } from '../../read/read-item.ts';
-import { readAcknowledgedUris } from '../acknowledged-uris.ts';
 import { changeMembers, findValue } from '../json-members.ts';
+import { readAcknowledgedTasks, readAcknowledgedUris } from '../read-acknowledged.ts';
 import type { ListenFilter } from '../target.ts';
 import type { ListName } from '../../streams/list-changed-rules.ts';
 import type { ClientAnswer } from './client-answer.ts';
@@ -11,9 +13,10 @@ import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, nothingRunning, type Running } from './federated-request.ts';
 import { findListedItem, findPrefixedItem, type FoundItem } from './find-item.ts';
 import { MergedStream } from './merged-stream.ts';
+import { readListenedTasks } from './listened-tasks.ts';
 import { runLater } from './run-later.ts';
 
-const everything: ListenFilter = { tools: true, prompts: true, resources: true, uris: [] };
+const everything: ListenFilter = { tools: true, prompts: true, resources: true, uris: [], tasks: [] };
 const allLists: readonly ListName[] = ['tools', 'prompts', 'resources'];
 
 /** The stream of a GET. */
@@ -40,17 +43,27 @@ export function openSubscription(conversation: Conversation, asked: Asked, answe
     answer.respond(formatError(id, rpcCodes.invalidParams, `The message ${problem}.`));
     return nothingRunning;
   }
-  const deadline = new Deadline(ackMs);
-  if (conversation.config.naming === 'always') {
-    const found = reading.items.map((item) => findPrefixedItem(conversation.config, item));
-    return subscribe(conversation, id, notifications, findWanted(reading.items, found), deadline, answer);
+  const tasks = readListenedTasks(notifications, conversation.speaker);
+  if (!tasks.ok) {
+    answer.respond(formatError(id, tasks.code, tasks.message, tasks.data), tasks.status);
+    return nothingRunning;
   }
+  const wantedTasks = findWantedTasks(conversation.config, tasks.ids);
+  const deadline = new Deadline(ackMs);
+  const start = (found: readonly (FoundItem | undefined)[]): Running => {
+    const wanted = [...findWanted(reading.items, found), ...wantedTasks];
+    // A stream about nothing would not tell why.
+    if (wanted.length > 0 || tasks.ids.length === 0 || allLists.some((list) => wantsList(notifications, list)))
+      return subscribe(conversation, id, notifications, wanted, deadline, answer);
+    deadline.drop();
+    answer.respond(formatError(id, rpcCodes.invalidParams, 'Task not found'));
+    return nothingRunning;
+  };
+  if (conversation.config.naming === 'always')
+    return start(reading.items.map((item) => findPrefixedItem(conversation.config, item)));
   const running = runLater(
     Promise.all(reading.items.map((item) => findListedItem(conversation, item, { waitMs: findMs }))),
-    (listed) => {
-      const found = listed.map((each) => (each.kind === 'found' ? each.found : undefined));
-      return subscribe(conversation, id, notifications, findWanted(reading.items, found), deadline, answer);
-    },
+    (listed) => start(listed.map((each) => (each.kind === 'found' ? each.found : undefined))),
     (error) => {
       deadline.drop();
       conversation.note({ reason: 'internal_error', detail: String(error) });
@@ -97,10 +110,17 @@ class Deadline {
 }
 
 /** What nobody has is not told of. */
-function findWanted(items: readonly Item[], found: readonly (FoundItem | undefined)[]): readonly WantedUri[] {
+function findWanted(items: readonly Item[], found: readonly (FoundItem | undefined)[]): readonly Wanted[] {
   return items.flatMap(({ name }, index) => {
     const item = found[index];
-    return item === undefined ? [] : [{ uri: name, target: item.target.name, own: item.own }];
+    return item === undefined ? [] : [{ kind: 'resource', name, target: item.target.name, own: item.own }];
+  });
+}
+
+function findWantedTasks(config: FederationConfig, ids: readonly string[]): readonly Wanted[] {
+  return ids.flatMap((name) => {
+    const task = readClientTask(config, name);
+    return task === undefined ? [] : [{ kind: 'task', name, target: task.target.name, own: task.own }];
   });
 }
 
@@ -110,23 +130,30 @@ const filterKeys = {
   resources: 'resourcesListChanged',
 } as const;
 
+function wantsList(notifications: JsonObject, list: ListName): boolean {
+  return notifications[filterKeys[list]] === true;
+}
+
 function subscribe(
   conversation: Conversation,
   id: string | number,
   notifications: JsonObject,
-  wanted: readonly WantedUri[],
+  wanted: readonly Wanted[],
   deadline: Deadline,
   answer: ClientAnswer,
 ): Running {
-  const wants = (list: ListName): boolean => notifications[filterKeys[list]] === true;
+  const wants = (list: ListName): boolean => wantsList(notifications, list);
   const lists = allLists.filter(wants);
   const farewell = formatResult(id, JSON.stringify({ resultType: 'complete', _meta: { [subscriptionKey]: id } }));
   const stamp = (json: string): string => stampSubscription(json, id);
   answer.openStream();
-  const acknowledge = (honored: readonly string[]): void => {
+  const acknowledge = (honored: readonly Wanted[]): void => {
+    const uris = listNames(honored, 'resource');
+    const taskIds = listNames(honored, 'task');
     const granted = {
       ...Object.fromEntries(lists.map((list) => [filterKeys[list], true])),
-      ...(honored.length > 0 && { resourceSubscriptions: honored }),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+      ...(taskIds.length > 0 && { taskIds }),
     };
     const method = 'notifications/subscriptions/acknowledged';
     answer.send(stamp(JSON.stringify({ jsonrpc: '2.0', method, params: { notifications: granted } })));
@@ -143,9 +170,17 @@ function subscribe(
     conversation,
     answer,
     filterFor: ({ config }) => {
-      const own = wanted.filter(({ target }) => target === config.name).map((each) => each.own);
+      const own = wanted.filter(({ target }) => target === config.name);
       if (lists.length === 0 && own.length === 0) return undefined;
-      return { tools: wants('tools'), prompts: wants('prompts'), resources: wants('resources'), uris: own };
+      const list = (kind: Wanted['kind']): readonly string[] =>
+        own.filter((each) => each.kind === kind).map((each) => each.own);
+      return {
+        tools: wants('tools'),
+        prompts: wants('prompts'),
+        resources: wants('resources'),
+        uris: list('resource'),
+        tasks: list('task'),
+      };
     },
     lists,
     onSettled: (member, acknowledgement) => opening.settle(member.config.name, acknowledgement),
@@ -162,26 +197,33 @@ function subscribe(
   };
 }
 
-interface WantedUri {
-  readonly uri: string;
+/** A resource or a task that the client wants to hear of. */
+interface Wanted {
+  readonly kind: 'resource' | 'task';
+  /** As the client knows it. */
+  readonly name: string;
   readonly target: string;
   readonly own: string;
 }
 
+function listNames(wanted: readonly Wanted[], kind: Wanted['kind']): readonly string[] {
+  return wanted.filter((each) => each.kind === kind).map(({ name }) => name);
+}
+
 /** The first message of a subscription says what it is about, so it waits for what the targets say. */
 class Acknowledgement {
-  readonly #wanted: readonly WantedUri[];
-  readonly #acknowledge: (uris: readonly string[]) => void;
-  readonly #honored = new Set<string>();
+  readonly #wanted: readonly Wanted[];
+  readonly #acknowledge: (honored: readonly Wanted[]) => void;
+  readonly #honored = new Set<Wanted>();
   readonly #deadline: Deadline;
   #held: (() => void)[] | undefined = [];
   #missing: number;
 
   constructor(
-    wanted: readonly WantedUri[],
+    wanted: readonly Wanted[],
     targets: number,
     deadline: Deadline,
-    acknowledge: (uris: readonly string[]) => void,
+    acknowledge: (honored: readonly Wanted[]) => void,
   ) {
     this.#wanted = wanted;
     this.#missing = targets;
@@ -192,8 +234,11 @@ class Acknowledgement {
 
   settle(target: string, acknowledgement: string | undefined): void {
     if (this.#held === undefined) return;
-    const uris = acknowledgement === undefined ? [] : readAcknowledgedUris(acknowledgement);
-    for (const each of this.#wanted) if (each.target === target && uris.includes(each.own)) this.#honored.add(each.uri);
+    const own = this.#wanted.filter((each) => each.target === target);
+    if (acknowledgement !== undefined && own.length > 0) {
+      const granted = { resource: readAcknowledgedUris(acknowledgement), task: readAcknowledgedTasks(acknowledgement) };
+      for (const each of own) if (granted[each.kind].includes(each.own)) this.#honored.add(each);
+    }
     this.#missing -= 1;
     if (this.#missing <= 0) this.#finish();
   }
@@ -214,7 +259,7 @@ class Acknowledgement {
     const held = this.#held;
     if (held === undefined) return;
     this.stop();
-    this.#acknowledge(this.#wanted.map(({ uri }) => uri).filter((uri) => this.#honored.has(uri)));
+    this.#acknowledge(this.#wanted.filter((each) => this.#honored.has(each)));
     for (const send of held) send();
   }
 }

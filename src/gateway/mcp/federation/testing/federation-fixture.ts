@@ -125,7 +125,12 @@ export function createFederation(
       };
       return fixture.talk({
         headers: ['MCP-Protocol-Version', '2026-07-28', 'Mcp-Method', method],
-        body: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } },
+        body: {
+          jsonrpc: '2.0',
+          id: 1,
+          method,
+          params: { ...params, _meta: { ...meta, ...(params['_meta'] as object) } },
+        },
         ...(user !== undefined && { user }),
       });
     },

@@ -3,8 +3,17 @@ import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 
 /** The resources in `notifications/subscriptions/acknowledged`. */
 export function readAcknowledgedUris(text: string): readonly unknown[] {
+  return readAcknowledged(text, 'resourceSubscriptions');
+}
+
+/** The tasks (extension for tasks). */
+export function readAcknowledgedTasks(text: string): readonly unknown[] {
+  return readAcknowledged(text, 'taskIds');
+}
+
+function readAcknowledged(text: string, member: 'resourceSubscriptions' | 'taskIds'): readonly unknown[] {
   const { params } = JSON.parse(text) as JsonObject;
   const notifications = isJsonObject(params) ? params['notifications'] : undefined;
-  const uris = isJsonObject(notifications) ? notifications['resourceSubscriptions'] : undefined;
-  return Array.isArray(uris) ? uris : [];
+  const granted = isJsonObject(notifications) ? notifications[member] : undefined;
+  return Array.isArray(granted) ? granted : [];
 }
