@@ -4,7 +4,15 @@ import { test } from 'node:test';
 import { waitFor } from '../kit/wait-for.ts';
 import { startFederatedGateway } from '../mcp/federated-gateway.ts';
 import { startFederationServers } from '../mcp/federation-servers.ts';
-import { initialize, modern, openStream, post, printError, request } from '../integration/federation-fixture.ts';
+import {
+  initialize,
+  modern,
+  openStream,
+  post,
+  printError,
+  type RawStream,
+  request,
+} from '../integration/federation-fixture.ts';
 
 const names = Array.from({ length: 32 }, (_, index) => `server-${index}`);
 const changed = 'notifications/tools/list_changed';
@@ -19,11 +27,16 @@ test('32 servers: lists, a call to each, streams of both eras, one killed and ba
       ]),
     ),
   );
-  t.after(() => servers.closeAll());
+  const streams: RawStream[] = [];
   const gateway = await startFederatedGateway({
     targets: Object.fromEntries(names.map((name) => [name, { url: servers[name]!.url }])),
   });
-  t.after(() => gateway.stop());
+  t.after(async () => {
+    // A gateway that stops waits for streams that are open.
+    for (const stream of streams) stream.close();
+    await gateway.stop();
+    await servers.closeAll();
+  });
   const session = await initialize(gateway);
   const clients = [
     (method: string, params: Record<string, unknown> = {}) => post(gateway, request(method, params), { session }),
@@ -63,8 +76,7 @@ test('32 servers: lists, a call to each, streams of both eras, one killed and ba
   }
 
   const { body, headers } = modern('subscriptions/listen', { notifications: { toolsListChanged: true } });
-  const streams = [await openStream(gateway, { session }), await openStream(gateway, { body, headers })];
-  t.after(() => streams.forEach((stream) => stream.close()));
+  streams.push(await openStream(gateway, { session }), await openStream(gateway, { body, headers }));
   await waitFor('the acknowledgement', () => streams[1]!.messages.length > 0);
   const count = (): readonly number[] =>
     streams.map(({ messages }) => messages.filter(({ method }) => method === changed).length);
