@@ -301,6 +301,15 @@ class ConnectedTarget implements Target {
     return listenShared(this.#parts, this.#shared, speaker, filter, events, this.#timeoutMs);
   }
 
+  /** Nobody waits for what this is a part of, so nothing may be thrown. */
+  async #chooseEra(speaker: Speaker): Promise<ChosenEra> {
+    try {
+      return await this.#era.choose(speaker);
+    } catch (error) {
+      return { ok: false, failure: fail('garbage', `it cannot be understood: ${String(error)}`) };
+    }
+  }
+
   /** Calls once it is known what the target speaks, however long it is away; later, not from inside. Failures are those that waiting does not change. */
   #whenKnown(speaker: Speaker, callback: (chosen: ChosenEra) => void): () => void {
     let stopWaiting: (() => void) | undefined;
@@ -309,17 +318,13 @@ class ConnectedTarget implements Target {
       stopWaiting?.();
       stopWaiting = undefined;
       const down = this.#findDown();
-      const chosen: ChosenEra = down === undefined ? await this.#era.choose(speaker) : { ok: false, failure: down };
+      const chosen: ChosenEra = down === undefined ? await this.#chooseEra(speaker) : { ok: false, failure: down };
       if (isStopped) return;
       if (chosen.ok || this.#health.health !== 'down') return callback(chosen);
       this.#waiting.add(retry);
       stopWaiting = () => this.#waiting.delete(retry);
     };
-    const retry = (): void =>
-      void tryAgain().catch((error: unknown) => {
-        const failure = fail('garbage', `it cannot be understood: ${String(error)}`);
-        if (!isStopped) callback({ ok: false, failure });
-      });
+    const retry = (): void => void tryAgain();
     queueMicrotask(retry);
     return () => {
       isStopped = true;

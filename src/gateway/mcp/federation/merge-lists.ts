@@ -147,7 +147,7 @@ class PagesAhead {
         .slice(at + 1)
         .map((target) => this.#merging.fetchPage(target, undefined, this.#stop.signal));
       // Whoever comes to a page hears of it; nobody may come.
-      for (const page of this.#pages) page.catch(() => {});
+      for (const later of this.#pages) later.catch(() => {});
     }, patienceMs);
     try {
       return await page;
