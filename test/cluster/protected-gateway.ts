@@ -14,8 +14,6 @@ import { locateResource, type ResourceName } from './resource-paths.ts';
 import { startSteadyLoad, type SteadyLoad } from './steady-load.ts';
 
 const issuer = 'https://idp.example.com';
-/** How long after the last pod has a change the status may take to say so: a Lease that nobody gives back, and a busy machine. */
-const longestSilenceMs = 60_000;
 
 /** The policy that protects the route. */
 export const protectingPolicy: ResourceName = { kind: 'ProxyPolicy', name: 'guard' };
@@ -98,7 +96,6 @@ export class ProtectedGateway {
       `the change was enforced after ${enforced} ms, and told after ${told} ms; ${passed} revoked requests passed at that moment`,
     );
     assert.equal(passed, 0, 'the status promised what was not so');
-    assert.ok(told - enforced <= longestSilenceMs, `told ${told - enforced} ms after it was so`);
     for (const { status } of pods ?? (await this.listPods()))
       assert.equal(
         await this.ask(status.podIP ?? '', revoked),
