@@ -95,7 +95,7 @@ after(async () => {
 for (const [index, library] of libraries.entries()) {
   describe(`${library.name} with ten servers behind one endpoint`, () => {
     before(async () => {
-      const root = `file:///work/of-client-${index}`;
+      const root = `file:///projects/of-client-${index}`;
       const client = await library.connect({
         url: gateway.urlOf('/mcp'),
         headers: { authorization: `Bearer ${await issuer.sign({ sub: `client-${index}` })}` },
