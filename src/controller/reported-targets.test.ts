@@ -67,11 +67,14 @@ describe('reports of several processes', () => {
   });
 
   test('more than a report can have is not read, and errors are cut', () => {
-    const many = Array.from({ length: 5_000 }, (_, at) => down(`s${at}`, { error: 'x'.repeat(10_000) }));
+    const error = `\u001b[2J\n${'x'.repeat(10_000)}`;
+    const many = Array.from({ length: 5_000 }, (_, at) => down(`s${at}`, { error }));
     const { plain } = readAll(new ReportedTargets(), processes(many));
     const names = Object.keys(plain[desk]!);
     assert.equal(names.length, 2_000);
-    assert.ok(plain[desk]![names[0]!]!.error.length < 300);
+    const shown = plain[desk]![names[0]!]!.error;
+    assert.ok(shown.length < 300);
+    assert.ok(shown.startsWith(String.raw`\x1b[2J\x0ax`), shown);
   });
 
   test('what goes away takes its report with it', () => {

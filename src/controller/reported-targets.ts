@@ -2,6 +2,7 @@
 // is a few seconds old: a server that comes and goes, or a hundred gateways that lose one after the other, must not become as many writes to the API server.
 import { isDeepStrictEqual } from 'node:util';
 import { cutText } from '../base/cut-text.ts';
+import { escapeControls } from '../base/terminal.ts';
 import type { TargetFacts } from '../translate/gateway-facts.ts';
 import { joinTargetFacts } from '../translate/targets-healthy.ts';
 import { type ConnectedGateway, maxReportedTargets } from '../xds/connected-gateway.ts';
@@ -74,7 +75,7 @@ function collect(processes: readonly ConnectedGateway[], snapshot: Snapshot | un
       const facts: TargetFacts = {
         down: Number(down),
         since: since * 1_000,
-        error: down ? cutText(error, maxErrorLength) : '',
+        error: down ? escapeControls(cutText(error, maxErrorLength)) : '',
       };
       const known = names.get(target);
       names.set(target, known === undefined ? facts : joinTargetFacts(known, facts));

@@ -170,7 +170,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     observers: createObservers(options),
     log,
     random: Math.random,
-    prepareAppTools: createAppToolFinder(federations, loopGuard, Math.random),
+    findAppTools: createAppToolFinder(federations, loopGuard, Math.random),
     trustedProxies: options.trustedProxies,
   });
   let applied: AppliedConfiguration | undefined;

@@ -4,7 +4,6 @@ import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-c
 import { serveOwnEndpoint } from './authentication/login/endpoints/serve-own-endpoint.ts';
 import { answerRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
-import type { PrepareAppTools } from './forward/ask-app-tools.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
 import type { LoopGuard } from './forward/loop-guard.ts';
 import { planForward } from './forward/plan-forward.ts';
@@ -36,7 +35,7 @@ interface RequestPathParts {
   /** Recognises requests that a backend sends back. Default: loops are not detected. */
   readonly loopGuard?: Pick<LoopGuard, 'markNext'> | undefined;
   /** Finds tools of federations that are called by the servers' own names. Default: they are not found. */
-  readonly prepareAppTools?: PrepareAppTools | undefined;
+  readonly findAppTools?: BackendRequest['findAppTools'];
   /** Closed while the configuration is too old. Default: always open. */
   readonly staleGate?: Pick<StaleGate, 'refuse'> | undefined;
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
@@ -127,11 +126,8 @@ function serveBackend(
   if (!usable.ok) return denyRequest(context, usable.denial.reason, { ...usable.denial, headers });
 
   // 7. Its policies, and where it is several servers, the message that says which (policy-chain.ts).
-  const chosen: BackendRequest = { context, route, matched, ...usable };
-  const request =
-    usable.backend.federation === undefined
-      ? chosen
-      : { ...chosen, findAppTools: parts.prepareAppTools?.(chosen, config.backends) };
+  const { findAppTools } = parts;
+  const request: BackendRequest = { context, route, matched, findAppTools, ...usable };
   whenPassed(parts, context, runSteps(backendSteps, request, headers), (responseHeaders) => {
     // 8. Forward the request, unless it loops. Policies may have waited, for a body or for keys.
     const { loopGuard, observers, random } = parts;

@@ -256,6 +256,7 @@ describe('text form', () => {
       caller: tokenOf('auth0|5f7c8ec7c33c6c004bbafe82', {}),
       mcpMessage: { method: 'tools/call', item: { kind: 'tool', name: 'search_tickets_of_customer' }, count: 1 },
       path: '/teams/support/mcp',
+      durationMs: 5.5,
     });
     const line = logRequest(context, 'text');
     assert.match(

@@ -2,6 +2,7 @@
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import { judgeMessages } from '../mcp/judge/judge-messages.ts';
 import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
+import type { FindAppTools } from '../request/app-tools.ts';
 import type { JudgedMessages, MessageVerdict } from '../request/judged-messages.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { continueUnchanged, type Verdict } from '../request/verdict.ts';
@@ -28,12 +29,15 @@ const unjudged: JudgedMessages = {
 };
 
 function judge(
-  { context, backend, findAppTools }: BackendRequest,
+  request: BackendRequest,
   rules: McpAuthorizationConfig,
   isAgain: boolean,
 ): MessageVerdict | Promise<MessageVerdict> {
+  const { context, backend, findAppTools } = request;
   const { caller: token, mcp } = context;
-  return judgeMessages({ context, rules, backend, token, resource: mcp?.resource, findAppTools, isAgain });
+  const find: FindAppTools | undefined =
+    backend.federation && findAppTools && ((names, ...rest) => findAppTools(request, names, ...rest));
+  return judgeMessages({ context, rules, backend, token, resource: mcp?.resource, findAppTools: find, isAgain });
 }
 
 function keep(context: RequestContext, verdict: MessageVerdict): Verdict {

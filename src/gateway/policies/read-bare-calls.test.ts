@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createContext } from '../authentication/testing/auth-fixture.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import { createFederation, createRules } from '../mcp/testing/message-fixture.ts';
-import type { FindAppTools } from '../request/app-tools.ts';
+import type { FindAppToolsOf } from '../request/app-tools.ts';
 import type { BackendRequest } from '../request/run-steps.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { Verdict } from '../request/verdict.ts';
@@ -32,7 +32,7 @@ async function pass(hasRules: boolean, body: unknown, headers: readonly string[]
     body: [JSON.stringify(body)],
   });
   const asked: (readonly string[])[] = [];
-  const findAppTools: FindAppTools = async (names, _message, isListed) => {
+  const findAppTools: FindAppToolsOf<BackendRequest> = async (_request, names, _message, isListed) => {
     asked.push(names);
     const seen = names.filter((name) => isListed(`tix_${name}`));
     const refused = names.includes('both') ? [['both', { code: -32_602, message: 'Several have it.' }] as const] : [];

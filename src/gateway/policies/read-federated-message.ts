@@ -105,7 +105,7 @@ function keep(
   };
   const bare = listBareCalls(backend.federation, read);
   if (bare.length === 0 || findAppTools === undefined) return pass({ read });
-  return findAppTools(bare, read.messages[0], always).then(({ prefixed, refused }) => {
+  return findAppTools(request, bare, read.messages[0], always).then(({ prefixed, refused }) => {
     if (prefixed.size === 0) return pass({ read, refused });
     const { bytes: body, ...renamed } = renameCalls(read, prefixed, noKeys);
     return pass({ ...renamed, refused }, body);

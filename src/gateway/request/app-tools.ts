@@ -18,3 +18,6 @@ export type FindAppTools = (
   message: Message,
   isListed: (prefixed: string) => boolean,
 ) => Promise<AppTools>;
+
+/** The same for any request to a federation. */
+export type FindAppToolsOf<R> = (request: R, ...rest: Parameters<FindAppTools>) => ReturnType<FindAppTools>;

@@ -1,7 +1,7 @@
 // Runs the steps of the request path in order.
 import type { BackendConfig, MatchedRoute, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../http/exchange.ts';
-import type { FindAppTools } from './app-tools.ts';
+import type { FindAppToolsOf } from './app-tools.ts';
 import type { RequestContext } from './request-context.ts';
 import { continueUnchanged, type Verdict } from './verdict.ts';
 
@@ -19,7 +19,7 @@ export interface BackendRequest extends RouteRequest {
   readonly choice: WeightedBackendConfig;
   readonly backend: BackendConfig;
   /** Of a federation: finds the tools that are called by the servers' own names. Undefined: none are found. */
-  readonly findAppTools?: FindAppTools | undefined;
+  readonly findAppTools?: FindAppToolsOf<BackendRequest> | undefined;
 }
 
 /** One step. Returns synchronously when it can: a promise would slow down every request. */

@@ -159,9 +159,8 @@ export class Federation {
       const state = connected.describe();
       ({ health } = state);
       if (before === health) return;
-      // The first time that it answers may be to a request for a list.
-      if (before === 'unknown') this.lists.forget(config.name);
-      else this.forgetLists(config.name);
+      // The first time that it answers may be to a request for a list, and there was none before.
+      if (before !== 'unknown') this.forgetLists(config.name);
       this.slow.forget(config.name);
       const { key, log } = this.#parts;
       const server = { backend: key, target: config.name };

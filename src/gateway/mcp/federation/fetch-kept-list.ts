@@ -33,9 +33,10 @@ export async function fetchKeptList(
     if (notes?.isNoted(name, method, speaker) === false) notes.note(name, method, speaker, kept, epoch);
     return { ok: true, list: kept };
   }
+  const since = cache.epochOf(name);
   const fetched = await fetchWholeList(target, speaker, method, signal);
   if (!fetched.ok) return fetched;
-  cache.keep(name, method, speaker, fetched.list);
+  cache.keep(name, method, speaker, fetched.list, since);
   notes?.note(name, method, speaker, fetched.list, epoch);
   return fetched;
 }
@@ -52,8 +53,9 @@ export async function fetchKeptPage(
   const { name } = target.config;
   const kept = cursor === undefined ? cache.find(name, method, speaker) : undefined;
   if (kept !== undefined) return { ok: true, list: { ...kept, nextCursor: undefined } };
+  const since = cache.epochOf(name);
   const fetched = await fetchPage(target, speaker, method, cursor, signal);
   if (fetched.ok && cursor === undefined && fetched.list.nextCursor === undefined)
-    cache.keep(name, method, speaker, fetched.list);
+    cache.keep(name, method, speaker, fetched.list, since);
   return fetched;
 }

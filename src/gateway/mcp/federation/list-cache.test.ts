@@ -43,6 +43,16 @@ test('what is replaced, forgotten or too old takes no room', () => {
   assert.ok(cache.find('b', 'tools/list', ann));
 });
 
+test('a list that was on its way while the lists changed is not kept', () => {
+  const cache = new ListCache(now);
+  const since = cache.epochOf('a');
+  cache.forget('a');
+  cache.keep('a', 'tools/list', ann, list(['x']), since);
+  assert.equal(cache.find('a', 'tools/list', ann), undefined);
+  cache.keep('a', 'tools/list', ann, list(['x']), cache.epochOf('a'));
+  assert.ok(cache.find('a', 'tools/list', ann));
+});
+
 test('entries are what they were, for their owner alone', () => {
   const cache = new ListCache(now);
   const items = ['{"name":"a"}', '{"name":"é\u{1F600}"}', '{}'].map((text, at) => ({ own: `n${at}`, text }));

@@ -29,6 +29,8 @@ export class ListCache {
   /** The oldest first. */
   readonly #lists = new Map<string, KeptList>();
   readonly #counts = new Map<string, number>();
+  /** How often the lists of a target were forgotten. */
+  readonly #epochs = new Map<string, number>();
   readonly #now: () => number;
   readonly #limits: ListCacheLimits;
   #characters = 0;
@@ -52,8 +54,14 @@ export class ListCache {
     return undefined;
   }
 
+  /** To be asked before a list is fetched, and told with it: it may be outdated when it arrives. */
+  epochOf(target: string): number {
+    return this.#epochs.get(target) ?? 0;
+  }
+
   /** Keeps a list for as long as its target allows. */
-  keep(target: string, method: ListMethod, speaker: Speaker, list: WholeList): void {
+  keep(target: string, method: ListMethod, speaker: Speaker, list: WholeList, epoch = this.epochOf(target)): void {
+    if (epoch !== this.epochOf(target)) return;
     this.#counts.set(`${target}\0${method}`, list.items.length);
     const { ttlMs = 0, isPublic } = list;
     // Somebody whom nobody knows has no list of their own that could be kept.
@@ -76,6 +84,7 @@ export class ListCache {
 
   /** The target is another one now, or its lists have changed. */
   forget(target: string): void {
+    this.#epochs.set(target, this.epochOf(target) + 1);
     for (const key of this.#lists.keys()) if (key.startsWith(`${target}\0`)) this.#delete(key);
   }
 

@@ -27,7 +27,7 @@ function createNames(...options: readonly ListingOptions[]) {
     return finding.kind === 'owned' ? finding.target : finding.kind;
   };
   const asked = (): readonly number[] => targets.map((target) => target.asked.length);
-  return { names, clock, lines, find, asked };
+  return { names, members, clock, lines, find, asked };
 }
 
 test('lists are asked for once, and then known', async () => {
@@ -97,6 +97,19 @@ test('a target that is down is not asked over and over, and keeps its names', as
   names.outdate('a');
   await find('x');
   assert.deepEqual(asked(), [4, 1]);
+});
+
+test('a server that refuses a caller whom nobody knows is asked for the others all the same', async () => {
+  const { names, members, asked } = createNames({ name: 'a', answer: down });
+  const ask = async (...headers: readonly string[]): Promise<unknown> =>
+    names.find(members, { ...createSpeaker('legacy'), headers }, { kind: 'tool', name: 'x' });
+  await ask('Authorization', 'Bearer one');
+  await ask('Authorization', 'Bearer two');
+  await ask();
+  assert.deepEqual(asked(), [3]);
+  await ask('authorization', 'Bearer one');
+  await ask();
+  assert.deepEqual(asked(), [3]);
 });
 
 test('what cannot be done without is waited for', async () => {

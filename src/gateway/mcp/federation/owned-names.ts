@@ -1,7 +1,9 @@
 // The names of a federation without prefixes, as this process knows them: what targets list is noted, and a name that nobody is known to own is looked for in the lists of all
 // targets, once for all who ask at the same time, and not for long.
+import { createHash } from 'node:crypto';
 import type { Log } from '../../../base/log.ts';
 import type { FederationTarget } from '../../config/federation-config.ts';
+import { readFieldValues } from '../read/field-values.ts';
 import type { ListMethod } from '../read/list-methods.ts';
 import type { Item } from '../read/read-item.ts';
 import { fetchKeptList } from './fetch-kept-list.ts';
@@ -174,7 +176,7 @@ export class OwnedNames {
   }
 
   #ask(target: Target, method: ListMethod, speaker: Speaker): Promise<void> {
-    const key = `${target.config.name}\0${method}\0${formatView(speaker)}`;
+    const key = `${target.config.name}\0${method}\0${formatAsking(speaker)}`;
     const running = this.#asking.get(key);
     if (running !== undefined) return running;
     if ((this.#retryAt.get(key) ?? -Infinity) > this.#parts.now()) return Promise.resolve();
@@ -256,4 +258,13 @@ const toAll = '';
 
 function formatView(speaker: Speaker): string {
   return `${formatAudience(speaker)}\0${speaker.owner ?? ''}`;
+}
+
+/** Whose request for a list may be that of another caller as well. Somebody whom nobody knows may yet send the servers what they know it by. */
+function formatAsking(speaker: Speaker): string {
+  const view = formatView(speaker);
+  if (speaker.owner !== undefined) return view;
+  const credentials = ['authorization', 'cookie'].flatMap((name) => readFieldValues(speaker.headers, name));
+  if (credentials.length === 0) return view;
+  return `${view}\0${createHash('sha256').update(JSON.stringify(credentials)).digest('base64url')}`;
 }

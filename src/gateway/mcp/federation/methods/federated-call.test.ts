@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createSealKey } from '../../../../base/sealed.ts';
 import { waitFor } from '../../../../../test/kit/wait-for.ts';
+import type { FakeBehaviour } from '../testing/fake-target.ts';
 import { createFederation, createTarget, type FederationFixture, type Talk } from '../testing/federation-fixture.ts';
 
 const call = (name: string): object => ({ name, arguments: {} });
@@ -59,6 +60,27 @@ describe('one request to one target', () => {
     assert.equal(targets['b']!.calls.length, 0);
     assert.equal(errorOf(gone!.json), '-32603 The server "c" cannot be reached.');
     assert.equal((await ask(session, 'tools/call', call('a_close')).done).context.endpoint, 'b');
+  });
+
+  test('a list has the names that the rules of its request know', async () => {
+    const listing: FakeBehaviour = {
+      onRequest: (each) => each.answer({ tools: [{ name: 'close' }], ttlMs: 60_000, cacheScope: 'public' }),
+    };
+    const { askModern, reconfigure } = createFederation({ a: listing, b: {}, c: listing });
+    const namesOf = ({ json }: Talk): readonly string[] =>
+      (json['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name);
+    const before = askModern('tools/list');
+    // One server gets another prefix and keeps its tool to itself, one goes, and one comes.
+    const nothing = (): boolean => false;
+    reconfigure((config) => ({
+      ...config,
+      targets: [
+        { ...config.targets[0]!, prefix: 'x', selects: { tool: nothing, prompt: nothing, resource: nothing } },
+        { ...createTarget('d'), prefix: 'c' },
+      ],
+    }));
+    assert.deepEqual(namesOf(await before.done), ['a_close']);
+    assert.deepEqual(namesOf(await askModern('tools/list').done), [], 'what others were shown is not kept');
   });
 
   test('unknown names are unknown items, at no cost of a target', async () => {

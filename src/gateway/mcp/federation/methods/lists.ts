@@ -1,9 +1,14 @@
 // Requests for lists: those of all targets as one (merge-lists.ts).
+import type { FederationConfig } from '../../../config/federation-config.ts';
 import type { ListMethod } from '../../read/list-methods.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { chooseListNotes } from '../app-tools.ts';
+import type { Federation } from '../federation.ts';
+import { ListCache } from '../list-cache.ts';
 import { listMerged } from '../merge-lists.ts';
+import { withConfig } from '../reconfigured-target.ts';
 import { togetherMs } from '../slow-targets.ts';
+import type { Target } from '../target.ts';
 import { formatError, formatResult, internalError } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { hearStreams } from './hear-streams.ts';
@@ -26,10 +31,14 @@ export function answerList(
     stop.abort();
   }, togetherMs);
   let isGone = false;
-  const { key, lists: cache, slow } = federation;
-  const targets = federation.targets.map((target) => hearStreams(slow.pass(target, 'lists'), sink));
+  const { key, lists, slow } = federation;
+  const isInForce = config === federation.config;
+  const judged = isInForce ? federation.targets : findJudgedTargets(federation, config);
+  const targets = judged.map((target) => hearStreams(slow.pass(target, 'lists'), sink));
+  // What other targets were configured for is nothing to keep.
+  const cache = isInForce ? lists : new ListCache(() => performance.now());
   const owned = config.naming === 'never' ? federation.owned : undefined;
-  const notes = owned ?? chooseListNotes(method, federation.appTools);
+  const notes = isInForce ? (owned ?? chooseListNotes(method, federation.appTools)) : undefined;
   const listed = { key, naming: config.naming, targets, cache, owned, notes, sealer };
   const onMissing = (target: string, problem: string, isLate: boolean): void => {
     if (isOver && isLate) slow.note(target, 'lists');
@@ -58,4 +67,12 @@ export function answerList(
       stop.abort();
     },
   };
+}
+
+/** As the rules that filter the list know them, which saw another configuration than the one in force. */
+function findJudgedTargets(federation: Federation, config: FederationConfig): readonly Target[] {
+  return config.targets.flatMap((target) => {
+    const member = federation.find(target.name);
+    return member === undefined ? [] : [withConfig(member.target, target)];
+  });
 }
