@@ -76,7 +76,9 @@ export class CallRelay implements TargetEvents {
 
   onMark({ eventId, retryMs }: StreamMark): boolean {
     const { stream } = this.#sink;
-    if (this.#isOver || stream === undefined || !this.#takesMarks) return true;
+    if (this.#isOver || stream === undefined) return true;
+    // Whatever stands in between sees that the stream is alive.
+    if (!this.#takesMarks) return stream.mark(undefined, undefined);
     return stream.mark(this.#seal(eventId), this.#session === undefined ? undefined : retryMs);
   }
 

@@ -93,7 +93,7 @@ describe('the stream of a call', () => {
     const { body, eventIds } = await talk.done;
     assert.deepEqual(suspended, [false]);
     assert.equal(eventIds.length, 2);
-    assert.match(body, /^event: message\n/);
+    assert.match(body, /^:\n\n:\n\nevent: message\n/, 'comments say that the stream is alive');
   });
 
   test('clients of 2026-07-28 and batches get no ids', async () => {
