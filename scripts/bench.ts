@@ -12,7 +12,7 @@ import { experiments, type Selection, selectExperiments } from '../test/bench/ex
 import type { Pace } from '../test/bench/measure-cases.ts';
 import { writePage } from '../test/bench/performance-page.ts';
 import { createProgress } from '../test/bench/progress-line.ts';
-import { buildProgram, programFolder } from './build-program.ts';
+import { buildChanged } from './build-program.ts';
 import { EnvoyUnavailableError, installEnvoy } from './install-envoy.ts';
 
 const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log] [--against FOLDER]
@@ -85,7 +85,7 @@ async function main(): Promise<number> {
     const tools = { ...found, envoy: await installEnvoy(progress.say) };
     // Measures the programs of `npm run build`, as they are in the images.
     progress.say('Building the program');
-    await buildProgram(programFolder);
+    await buildChanged();
     const options = {
       tools,
       pace,

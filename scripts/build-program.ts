@@ -1,6 +1,6 @@
 // `npm run build`: bundles the commands that serve traffic into build/program, and the controller into build/controller, which `mcp-gatehouse` then starts in
 // place of the sources: one file takes less time and memory to load than hundreds. With each goes a list of the files that it was made of: when one of them
-// changes, the launcher takes the sources again.
+// changes, the launcher takes the sources again, and this makes it anew.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -8,14 +8,17 @@ import { bundleEntryPoint } from './image/bundle.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** The folder in which the launcher looks for the program that serves traffic. */
-export const programFolder = join(checkout, 'build', 'program');
 
+const programFolder = join(checkout, 'build', 'program');
 const servingEntry = 'src/cmd/gateway-image.ts';
 const programs = [
-  { entry: servingEntry, folder: programFolder },
-  { entry: 'src/cmd/controller-image.ts', folder: join(checkout, 'build', 'controller') },
+  { command: 'run', entry: servingEntry, folder: programFolder },
+  { command: 'controller', entry: 'src/cmd/controller-image.ts', folder: join(checkout, 'build', 'controller') },
 ];
+/** How it is made. */
+const recipe = ['build-program', 'image/bundle', 'image/merge-chunks', 'image/wrap-chunks'].map(
+  (name) => `scripts/${name}.ts`,
+);
 
 /** A file of the checkout, and how it was when the program was made. */
 type Input = readonly [file: string, size: number, changed: number];
@@ -47,13 +50,23 @@ export async function buildProgram(
 /** The files that show whether anything has changed. npm records what it has installed: no need to read thousands of files of packages. */
 function listWitnesses(inputs: readonly string[]): readonly string[] {
   const installed = 'node_modules/.package-lock.json';
-  if (!existsSync(join(checkout, installed))) return ['package.json', ...inputs];
-  return ['package.json', installed, ...inputs.filter((file) => !file.startsWith('node_modules/'))];
+  if (!existsSync(join(checkout, installed))) return ['package.json', ...recipe, ...inputs];
+  return ['package.json', ...recipe, installed, ...inputs.filter((file) => !file.startsWith('node_modules/'))];
 }
 
-if (import.meta.main) {
-  for (const { entry, folder } of programs) {
+/** Of the launcher, which is plain JavaScript. */
+interface Launcher {
+  findProgram(folder: string, command: string): { readonly file: string; readonly isBuilt: boolean };
+}
+
+/** Builds what the launcher would not take, because it is not there or something has changed since. */
+export async function buildChanged(): Promise<void> {
+  const { findProgram } = (await import(join(checkout, 'bin', 'find-program.mjs'))) as Launcher;
+  for (const { command, entry, folder } of programs) {
+    if (findProgram(checkout, command).isBuilt) continue;
     const { files, bytes } = await buildProgram(folder, entry);
     console.log(`${relative(checkout, folder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
   }
 }
+
+if (import.meta.main) await buildChanged();

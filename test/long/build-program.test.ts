@@ -9,7 +9,7 @@ import { createCheckout, root, run } from '../integration/launcher-fixture.ts';
 test('the build makes a program that runs, and the list of what it was made of', async (t) => {
   const checkout = await createCheckout(t);
   // Beside node_modules and the sources, where the launcher looks for it.
-  for (const part of ['src', 'node_modules', 'package.json']) {
+  for (const part of ['src', 'scripts', 'node_modules', 'package.json']) {
     await rm(join(checkout.folder, part), { recursive: true, force: true });
     await symlink(join(root, part), join(checkout.folder, part));
   }
