@@ -25,18 +25,11 @@ export function createChosenCall(parts: ChosenCallParts): UpstreamCall | undefin
   if (federated !== undefined) {
     if (federations === undefined) throw new Error('a forwarder without federations got a request to one');
     const { backend, method, headers, host, read } = plan;
-    return createFederatedCall({
-      federations,
-      backend: backend.key,
-      config: federated,
-      context,
-      method,
-      headers,
-      host,
+    const config = federated;
+    return createFederatedCall(
+      { federations, backend: backend.key, config, context, method, headers, host, events, log },
       read,
-      events,
-      log,
-    });
+    );
   }
   const { picker: config } = plan.backend;
   if (config === undefined) return undefined;

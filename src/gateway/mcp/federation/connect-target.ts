@@ -11,7 +11,7 @@ import { readMember } from '../names/message-head.ts';
 import { planModernCall } from './modern-plans.ts';
 import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
-import { passEvents } from './pass-events.ts';
+import { PassedEvents } from './pass-events.ts';
 import { probeTarget } from './probe-target.ts';
 import { SharedSessions } from './shared-sessions.ts';
 import { type ChosenEra, type Era, TargetEra } from './target-era.ts';
@@ -30,6 +30,7 @@ import type {
   TargetCall,
   TargetEvents,
   TargetFailure,
+  TargetMessage,
   TargetState,
 } from './target.ts';
 
@@ -169,14 +170,8 @@ class ConnectedTarget implements Target {
   }
 
   resumeCall(speaker: Speaker, place: CallPlace, events: TargetEvents): TargetCall {
-    const call = new RunningCall(this.#parts, {
-      ...passEvents(events),
-      // That it does not have the rest any more says nothing about what it speaks.
-      onFailure: (failure) => {
-        this.#noteFailure(failure);
-        events.onFailure(failure);
-      },
-    });
+    // That it does not have the rest any more says nothing about what it speaks.
+    const call = new RunningCall(this.#parts, new NotedEvents(events, (failure) => this.#noteFailure(failure)));
     const down = this.#findDown();
     if (down === undefined) call.run(planResumedCall(this.#parts, speaker, place));
     else call.fail(down);
@@ -211,25 +206,19 @@ class ConnectedTarget implements Target {
   /** Notes what its answers and failures tell of the target. */
   #watch(speaker: Speaker, { message }: OutgoingMessage, events: TargetEvents): TargetEvents {
     const { method, params } = message;
-    return {
-      ...passEvents(events),
-      onMessage: (received) => {
-        if (received.kind === 'response') {
-          if (method === 'tools/list') this.#tools.note(params['cursor'], received.text);
-          if (isUnsupportedVersion(received.text)) {
-            this.#era.forget();
-            // It answers requests of a session, and has none.
-            if (this.#own.find(speaker) !== undefined) speaker.sessions!.set(this.config.name, undefined);
-          }
-        }
-        return events.onMessage(received);
-      },
-      onFailure: (failure) => {
-        this.#noteFailure(failure);
-        if (otherEra.has(failure.status ?? 0)) this.#era.forget();
-        events.onFailure(failure);
-      },
+    const noteFailure = (failure: TargetFailure): void => {
+      this.#noteFailure(failure);
+      if (otherEra.has(failure.status ?? 0)) this.#era.forget();
     };
+    const noteAnswer = (text: string): void => {
+      if (method === 'tools/list') this.#tools.note(params['cursor'], text);
+      if (isUnsupportedVersion(text)) {
+        this.#era.forget();
+        // It answers requests of a session, and has none.
+        if (this.#own.find(speaker) !== undefined) speaker.sessions!.set(this.config.name, undefined);
+      }
+    };
+    return new NotedEvents(events, noteFailure, noteAnswer);
   }
 
   #noteFailure({ kind, status = 0, detail }: TargetFailure): void {
@@ -352,6 +341,32 @@ class ConnectedTarget implements Target {
   #findDown(): TargetFailure | undefined {
     if (this.#health.health !== 'down') return undefined;
     return fail('down', this.#health.lastFailure?.detail ?? 'it could not be reached');
+  }
+}
+
+/** What a call reports, after somebody has taken note of it. */
+class NotedEvents extends PassedEvents {
+  readonly #noteFailure: (failure: TargetFailure) => void;
+  readonly #noteAnswer: ((text: string) => void) | undefined;
+
+  constructor(
+    events: TargetEvents,
+    noteFailure: (failure: TargetFailure) => void,
+    noteAnswer?: (text: string) => void,
+  ) {
+    super(events);
+    this.#noteFailure = noteFailure;
+    this.#noteAnswer = noteAnswer;
+  }
+
+  override onMessage(message: TargetMessage): boolean {
+    if (message.kind === 'response') this.#noteAnswer?.(message.text);
+    return super.onMessage(message);
+  }
+
+  override onFailure(failure: TargetFailure): void {
+    this.#noteFailure(failure);
+    super.onFailure(failure);
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type StreamMark,
 } from './read-messages.ts';
 import type { ExchangeRequest, MessageEvents, MessageRequest, MessageSource, Refusal } from './message-source.ts';
-import { TargetExchange } from './target-exchange.ts';
+import { type ExchangeEvents, TargetExchange } from './target-exchange.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetFailure } from './target.ts';
 
@@ -25,7 +25,7 @@ export function openMessages(parts: TargetParts, request: MessageRequest, events
   return request.channel?.open(request, events) ?? new MessageExchange(parts, request, events);
 }
 
-export class MessageExchange implements MessageSource {
+export class MessageExchange implements MessageSource, ExchangeEvents {
   readonly #exchange: TargetExchange;
   readonly #events: MessageEvents;
   #reader: MessageReader | undefined;
@@ -39,12 +39,7 @@ export class MessageExchange implements MessageSource {
 
   constructor(parts: TargetParts, request: ExchangeRequest, events: MessageEvents) {
     this.#events = events;
-    this.#exchange = new TargetExchange(parts, request, {
-      onHead: (status, headers, endpoint) => this.#onHead(status, headers, endpoint),
-      onData: (chunk) => this.#onData(chunk),
-      onEnd: () => this.#onEnd(),
-      onFailure: (failure, isUnsent) => this.#onFailure(failure, isUnsent),
-    });
+    this.#exchange = new TargetExchange(parts, request, this);
   }
 
   /** Where the event stream that broke off can be taken up again. */
@@ -73,7 +68,7 @@ export class MessageExchange implements MessageSource {
     this.#exchange.abort();
   }
 
-  #onHead(status: number, headers: RawHeaders, endpoint: Endpoint): void {
+  onHead(status: number, headers: RawHeaders, endpoint: Endpoint): void {
     if (this.#isDone) return;
     if (status < 200 || status > 299) {
       this.#refusal = { status, headers, body: new GrowingBytes(maxRefusalBytes) };
@@ -86,7 +81,7 @@ export class MessageExchange implements MessageSource {
     this.#events.onHead?.(status, headers, endpoint);
   }
 
-  #onData(chunk: Uint8Array): boolean {
+  onData(chunk: Uint8Array): boolean {
     if (this.#isDone) return true;
     const refusal = this.#refusal;
     if (refusal !== undefined) {
@@ -106,7 +101,7 @@ export class MessageExchange implements MessageSource {
     return !this.#isPaused;
   }
 
-  #onEnd(): void {
+  onEnd(): void {
     if (this.#isDone) return;
     const refusal = this.#refusal;
     if (refusal !== undefined) return this.#refuse(refusal.status, refusal.headers, refusal.body.take());
@@ -116,7 +111,7 @@ export class MessageExchange implements MessageSource {
     if (!this.#isPaused) this.#end();
   }
 
-  #onFailure(failure: TargetFailure, isUnsent: boolean): void {
+  onFailure(failure: TargetFailure, isUnsent: boolean): void {
     if (this.#isDone) return;
     const refusal = this.#refusal;
     if (refusal !== undefined) return this.#refuse(refusal.status, refusal.headers, undefined);

@@ -1,14 +1,36 @@
 // What a call reports, as it is: for those who change a part of it.
-import type { TargetEvents } from './target.ts';
+import type { StreamMark } from './read-messages.ts';
+import type { TargetEvents, TargetFailure, TargetMessage, TargetSession } from './target.ts';
 
-/** The same events, with every member. */
-export function passEvents(events: TargetEvents): Required<TargetEvents> {
-  return {
-    onMessage: (message) => events.onMessage(message),
-    onStream: (session) => events.onStream?.(session),
-    onMark: (mark) => events.onMark?.(mark) ?? true,
-    onSuspend: () => events.onSuspend?.() ?? false,
-    onEnd: () => events.onEnd(),
-    onFailure: (failure) => events.onFailure(failure),
-  };
+/** The same events, with every member. A class: every call has several of these one behind the other, and closures for each would cost more than what they do. */
+export class PassedEvents implements Required<TargetEvents> {
+  protected readonly events: TargetEvents;
+
+  constructor(events: TargetEvents) {
+    this.events = events;
+  }
+
+  onMessage(message: TargetMessage): boolean {
+    return this.events.onMessage(message);
+  }
+
+  onStream(session: TargetSession | undefined): void {
+    this.events.onStream?.(session);
+  }
+
+  onMark(mark: StreamMark): boolean {
+    return this.events.onMark?.(mark) ?? true;
+  }
+
+  onSuspend(): boolean {
+    return this.events.onSuspend?.() ?? false;
+  }
+
+  onEnd(): void {
+    this.events.onEnd();
+  }
+
+  onFailure(failure: TargetFailure): void {
+    this.events.onFailure(failure);
+  }
 }

@@ -2,7 +2,8 @@
 import { SilenceWatch, type Watched } from '../../forward/upstream/silence-watch.ts';
 import { describeRefusal, openMessages } from './message-exchange.ts';
 import { isEventStream } from '../../http/headers.ts';
-import type { MessageRequest, MessageSource, Refusal } from './message-source.ts';
+import type { RawHeaders } from '../../http/exchange.ts';
+import type { MessageEvents, MessageRequest, MessageSource, Refusal } from './message-source.ts';
 import type { ReadMessage, StreamMark } from './read-messages.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetCall, TargetEvents, TargetFailure, TargetMessage, TargetSession } from './target.ts';
@@ -45,11 +46,12 @@ const maxRetryMs = 30_000;
 /** How often a server may say that it still has the connection that broke (409). */
 const maxConflicts = 5;
 const firstConflictMs = 100;
+const endedEarly = fail('no-answer', 'its answer ended before there was one');
 
 /** Statuses that say something about the caller or the way, whatever the body says. */
 export const plainRefusals: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
 
-export class RunningCall implements TargetCall, Watched {
+export class RunningCall implements TargetCall, MessageEvents, Watched {
   place = -1;
   silentLooks = 0;
   readonly #parts: TargetParts;
@@ -141,30 +143,24 @@ export class RunningCall implements TargetCall, Watched {
 
   #open(request: MessageRequest): void {
     this.#isStreaming = false;
-    const exchange = openMessages(this.#parts, request, {
-      onHead: (_status, headers) => void (isEventStream(headers) && this.#onStream()),
-      onMessage: (message) => this.#onMessage(message),
-      onMark: (mark) => this.#onMark(mark),
-      onEnd: () => this.#onEnd(fail('no-answer', 'its answer ended before there was one'), true),
-      onRefusal: (refusal) => this.#onRefusal(refusal),
-      onFailure: (failure, isUnsent) => this.#onFailure(failure, isUnsent),
-    });
+    const exchange = openMessages(this.#parts, request, this);
     this.#exchange = exchange;
     exchange.start();
   }
 
-  #onStream(): void {
+  onHead(_status: number, headers: RawHeaders): void {
+    if (!isEventStream(headers)) return;
     const stream = this.#isDone ? undefined : this.#plan!.describeStream();
     if (stream === undefined) return;
     this.#isStreaming = true;
     this.#events.onStream?.(stream.session);
   }
 
-  #onMark(mark: StreamMark): boolean {
+  onMark(mark: StreamMark): boolean {
     return this.#isDone || !this.#isStreaming || (this.#events.onMark?.(mark) ?? true);
   }
 
-  #onMessage(message: ReadMessage): boolean {
+  onMessage(message: ReadMessage): boolean {
     if (this.#isDone) return true;
     const { kind, id } = message.head;
     if (kind === 'response') {
@@ -196,8 +192,12 @@ export class RunningCall implements TargetCall, Watched {
     this.#events.onEnd();
   }
 
+  onEnd(): void {
+    this.#endEarly(endedEarly, true);
+  }
+
   /** `isClosed`: by the server, not by a fault on the way. */
-  #onEnd(failure: TargetFailure, isClosed: boolean): void {
+  #endEarly(failure: TargetFailure, isClosed: boolean): void {
     if (this.#isDone) return draining.end(this);
     const { lastEventId: after = this.#resumedAfter, retryMs = this.#retryMs } = this.#exchange!.resumption ?? {};
     const request = after === undefined ? undefined : this.#plan!.resumeAfter(after);
@@ -215,7 +215,7 @@ export class RunningCall implements TargetCall, Watched {
     this.#timer = setTimeout(() => this.#open(request), delayMs).unref();
   }
 
-  #onRefusal(refusal: Refusal): void {
+  onRefusal(refusal: Refusal): void {
     if (this.#isDone) return draining.end(this);
     const { message, status } = refusal;
     if (status === 409 && this.#waitForServer()) return;
@@ -244,10 +244,10 @@ export class RunningCall implements TargetCall, Watched {
     this.#events.onEnd();
   }
 
-  #onFailure(failure: TargetFailure, isUnsent: boolean): void {
+  onFailure(failure: TargetFailure, isUnsent: boolean): void {
     if (this.#isDone) return draining.end(this);
     if (isUnsent && this.#repeat(undefined)) return;
-    if (failure.kind === 'no-answer') return this.#onEnd(failure, false);
+    if (failure.kind === 'no-answer') return this.#endEarly(failure, false);
     this.#fail(failure);
   }
 

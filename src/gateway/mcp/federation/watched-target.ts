@@ -1,5 +1,6 @@
 // A target whose requests are counted and timed.
-import type { Target, TargetCall, TargetEvents } from './target.ts';
+import { PassedEvents } from './pass-events.ts';
+import type { Target, TargetCall, TargetEvents, TargetFailure, TargetMessage } from './target.ts';
 import type { TargetResult } from './target-observer.ts';
 
 /** The target, which reports how every request to it ends. */
@@ -16,11 +17,11 @@ export function watchTarget(target: Target, report: (result: TargetResult, secon
       return introduction;
     },
     request(speaker, message, events) {
-      const watched = new WatchedEvents(events, report);
+      const watched = new WatchedCall(events, report);
       return watched.follow(target.request(speaker, message, watched));
     },
     resumeCall(speaker, place, events) {
-      const watched = new WatchedEvents(events, report);
+      const watched = new WatchedCall(events, report);
       return watched.follow(target.resumeCall(speaker, place, watched));
     },
     notify: (speaker, text) => target.notify(speaker, text),
@@ -31,54 +32,55 @@ export function watchTarget(target: Target, report: (result: TargetResult, secon
   };
 }
 
-class WatchedEvents implements Required<TargetEvents> {
-  readonly #events: TargetEvents;
+class WatchedCall extends PassedEvents implements TargetCall {
   readonly #report: (result: TargetResult, seconds: number) => void;
   readonly #startedAt = performance.now();
+  #call: TargetCall | undefined;
   #isOver = false;
 
   constructor(events: TargetEvents, report: (result: TargetResult, seconds: number) => void) {
-    this.#events = events;
+    super(events);
     this.#report = report;
   }
 
-  readonly onStream: Required<TargetEvents>['onStream'] = (session) => this.#events.onStream?.(session);
-
-  readonly onMark: Required<TargetEvents>['onMark'] = (mark) => this.#events.onMark?.(mark) ?? true;
-
-  readonly onSuspend: Required<TargetEvents>['onSuspend'] = () => {
-    const isSuspended = this.#events.onSuspend?.() ?? false;
-    if (isSuspended) this.end('answered');
-    return isSuspended;
-  };
-
-  readonly onMessage: TargetEvents['onMessage'] = (message) => {
-    if (message.kind === 'response') this.end('answered');
-    return this.#events.onMessage(message);
-  };
-
-  readonly onEnd: TargetEvents['onEnd'] = () => {
-    this.end('answered');
-    this.#events.onEnd();
-  };
-
-  readonly onFailure: TargetEvents['onFailure'] = (failure) => {
-    this.end(failure.kind);
-    this.#events.onFailure(failure);
-  };
-
+  /** Once. */
   follow(call: TargetCall): TargetCall {
-    return {
-      resume: () => call.resume(),
-      abort: (cancel) => {
-        this.end('aborted');
-        call.abort(cancel);
-      },
-    };
+    this.#call = call;
+    return this;
+  }
+
+  resume(): void {
+    this.#call!.resume();
+  }
+
+  abort(cancel: boolean): void {
+    this.#finish('aborted');
+    this.#call!.abort(cancel);
+  }
+
+  override onSuspend(): boolean {
+    const isSuspended = super.onSuspend();
+    if (isSuspended) this.#finish('answered');
+    return isSuspended;
+  }
+
+  override onMessage(message: TargetMessage): boolean {
+    if (message.kind === 'response') this.#finish('answered');
+    return super.onMessage(message);
+  }
+
+  override onEnd(): void {
+    this.#finish('answered');
+    super.onEnd();
+  }
+
+  override onFailure(failure: TargetFailure): void {
+    this.#finish(failure.kind);
+    super.onFailure(failure);
   }
 
   /** Only the first end counts. */
-  end(result: TargetResult): void {
+  #finish(result: TargetResult): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#report(result, (performance.now() - this.#startedAt) / 1_000);

@@ -5,7 +5,6 @@ import type { UpstreamEvents } from '../../../forward/upstream/upstream-call.ts'
 import type { RawHeaders } from '../../../http/exchange.ts';
 import type { RequestContext } from '../../../request/request-context.ts';
 import type { Federations } from '../federations.ts';
-import type { ReadBody } from '../../read/parse-message.ts';
 
 export interface FederatedCallParts {
   readonly federations: Federations;
@@ -18,8 +17,6 @@ export interface FederatedCallParts {
   /** As they would go upstream. */
   readonly headers: RawHeaders;
   readonly host: string;
-  /** What the client posted; undefined: a GET or a DELETE. */
-  readonly read: ReadBody | undefined;
   readonly events: UpstreamEvents;
   readonly log: Log;
 }

@@ -38,7 +38,7 @@ const noSession = -32_000;
 const unknownSession = -32_001;
 
 export class FederatedCall implements UpstreamCall {
-  readonly #parts: Omit<FederatedCallParts, 'read'>;
+  readonly #parts: FederatedCallParts;
   readonly #answer: ClientAnswer;
   /** Undefined once it has been handed on: a stream can last for hours. */
   #read: ReadBody | undefined;
@@ -47,9 +47,8 @@ export class FederatedCall implements UpstreamCall {
   #running: Running[] = [];
   #isAborted = false;
 
-  constructor(parts: FederatedCallParts) {
-    const { read, ...others } = parts;
-    this.#parts = others;
+  constructor(parts: FederatedCallParts, read: ReadBody | undefined) {
+    this.#parts = parts;
     this.#read = read;
     const { messages } = parts.context;
     this.#judged = messages?.filterAnswer === undefined ? undefined : { hidden: messages.hidden };

@@ -1,14 +1,26 @@
 // Requests that several targets answer together: where one of them answers with an event stream, the client gets one, too.
-import { passEvents } from '../pass-events.ts';
+import { PassedEvents } from '../pass-events.ts';
 import { replaceMembers } from '../reconfigured-target.ts';
-import type { Target } from '../target.ts';
-import type { MessageSink } from './federated-request.ts';
+import type { Target, TargetEvents } from '../target.ts';
+import type { MessageSink, SinkStream } from './federated-request.ts';
 
 /** The same target; as soon as it answers with an event stream, the answer to the client is one. */
 export function hearStreams(target: Target, { stream }: MessageSink): Target {
   if (stream === undefined) return target;
   return replaceMembers(target, {
-    request: (speaker, message, events) =>
-      target.request(speaker, message, { ...passEvents(events), onStream: () => stream.openStream() }),
+    request: (speaker, message, events) => target.request(speaker, message, new HeardEvents(events, stream)),
   });
+}
+
+class HeardEvents extends PassedEvents {
+  readonly #stream: SinkStream;
+
+  constructor(events: TargetEvents, stream: SinkStream) {
+    super(events);
+    this.#stream = stream;
+  }
+
+  override onStream(): void {
+    this.#stream.openStream();
+  }
 }

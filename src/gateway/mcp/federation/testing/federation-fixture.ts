@@ -210,18 +210,10 @@ function talk(federations: Federations, config: FederationConfig, request: TalkR
   const text = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
   const read = request.body === undefined ? undefined : parseBody(Buffer.from(text), new Map());
   if (read?.ok === false) throw new Error(`the test ${read.problem}`);
-  const call = createFederatedCall({
-    federations,
-    backend,
-    config,
-    context,
-    method,
-    headers,
-    host: 'gateway',
+  const call = createFederatedCall(
+    { federations, backend, config, context, method, headers, host: 'gateway', events, log: silent },
     read,
-    events,
-    log: silent,
-  });
+  );
   call.start();
   return state;
 }
