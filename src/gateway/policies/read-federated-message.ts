@@ -27,6 +27,8 @@ export function readFederatedMessage(request: BackendRequest): Verdict | Promise
     return deny(context, 'no_route', 'a federation has no paths behind that of its endpoint');
   if (exchange.upgradeProtocol !== undefined)
     return deny(context, 'upgrade_refused', 'a federation cannot follow a protocol upgrade');
+  // Rules over messages have read it, and its version.
+  if (exchange.method === 'POST' && context.messages?.read !== undefined) return continueUnchanged;
   const version = readVersionHeader(exchange.headers);
   if (!version.ok)
     return answerMalformed(context, 'header_mismatch', undefined, severalVersions.code, severalVersions.message);
@@ -48,7 +50,6 @@ function isBehindPrefix(path: string, prefix: string | undefined): boolean {
 function readPost(request: BackendRequest, version: string | undefined): Verdict | Promise<Verdict> {
   const { context } = request;
   const { exchange, messages } = context;
-  if (messages?.read !== undefined) return continueUnchanged;
   if (messages?.body !== undefined) return readAgain(context, messages, messages.body);
   const unreadable = exchange.hasBody ? findUnreadableForm(exchange.headers) : undefined;
   if (unreadable !== undefined) return deny(context, 'body_not_readable', unreadable);

@@ -6,7 +6,7 @@ import type { Reason } from '../../../http/reasons.ts';
 import type { RefusedNames } from '../../../request/app-tools.ts';
 import { formatRpcError } from '../../answer/rpc-error.ts';
 import { readFieldValues } from '../../read/field-values.ts';
-import { type MessageId, type RequestMessage, rpcCodes } from '../../read/message.ts';
+import { type Message, type MessageId, type RequestMessage, rpcCodes } from '../../read/message.ts';
 import type { ReadBody } from '../../read/parse-message.ts';
 import { isModernVersion, readClaimedVersion, readVersionHeader } from '../../read/protocol-version.ts';
 import { ClientSession, type SessionPlace } from '../client-session.ts';
@@ -26,7 +26,7 @@ import { BatchSink } from './batch-sink.ts';
 import { ClientAnswer, SingleSink, takesEvents } from './client-answer.ts';
 import { formatError } from './failures.ts';
 import type { FederatedCallParts } from './federated-call-parts.ts';
-import type { Conversation, JudgedRequest, Note, Running } from './federated-request.ts';
+import type { Conversation, JudgedRequest, MessageSink, Note, Running } from './federated-request.ts';
 import { introduceAll, legacyVersions, modernVersions, writeInitializeResult } from './introduce.ts';
 import { resumeCall } from './resume-call.ts';
 import { openGetStream, openSubscription } from './streams.ts';
@@ -261,20 +261,36 @@ export class FederatedCall implements UpstreamCall {
     const { context } = this.#parts;
     const { headers } = context.exchange;
     const isModern = conversation.speaker.era === 'modern';
-    const requests = read.messages.filter(({ kind }) => kind === 'request').length;
     const takes = takesEvents(headers);
-    const batch = read.isBatch ? new BatchSink(this.#answer, requests, takes) : undefined;
-    const single = new SingleSink(this.#answer, isModern, takes);
-    for (const [index, message] of read.messages.entries()) {
-      const text = read.isBatch ? read.text.slice(read.spans[index]!.start, read.spans[index]!.end) : read.text;
-      if (message.kind === 'notification') notify(conversation, { message, text });
-      else if (message.kind === 'response') this.#passAnswer(conversation, text, read.isBatch);
-      else this.#follow(answerOne(conversation, { message, text }, batch?.open() ?? single));
+    if (!read.isBatch) {
+      const single = new SingleSink(this.#answer, isModern, takes);
+      const [message] = read.messages;
+      this.#take(conversation, message, read.text, single, false);
+      // The answer to a question of a server may turn out to be none.
+      if (message.kind === 'notification') this.#answer.respondEmpty(202);
+      return;
     }
-    if (requests > 0) return;
-    // The answer to a question of a server may turn out to be none.
-    if (!read.isBatch && read.messages[0].kind === 'response') return;
-    this.#answer.respondEmpty(202);
+    const requests = read.messages.filter(({ kind }) => kind === 'request').length;
+    const batch = new BatchSink(this.#answer, requests, takes);
+    for (const [index, message] of read.messages.entries()) {
+      const { start, end } = read.spans[index]!;
+      const sink = message.kind === 'request' ? batch.open() : undefined;
+      this.#take(conversation, message, read.text.slice(start, end), sink, true);
+    }
+    if (requests === 0) this.#answer.respondEmpty(202);
+  }
+
+  /** `sink`: where the answer to a request goes. */
+  #take(
+    conversation: Conversation,
+    message: Message,
+    text: string,
+    sink: MessageSink | undefined,
+    isInBatch: boolean,
+  ): void {
+    if (message.kind === 'notification') notify(conversation, { message, text });
+    else if (message.kind === 'response') this.#passAnswer(conversation, text, isInBatch);
+    else this.#follow(answerOne(conversation, { message, text }, sink!));
   }
 
   #passAnswer(conversation: Conversation, text: string, isInBatch: boolean): void {
