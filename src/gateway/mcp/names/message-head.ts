@@ -58,6 +58,11 @@ export function replaceId(text: string, id: string): string {
   return replaceMember(text, skipSpace(text, 0), ['id'], id);
 }
 
+/** The same `notifications/cancelled` about another id (JSON). */
+export function replaceCancelledId(text: string, id: string): string {
+  return replaceMember(text, skipSpace(text, 0), ['params', 'requestId'], id);
+}
+
 /** The same message with another progress token (JSON): in `_meta` of a request, or as the one that a notification of progress is about. */
 export function replaceProgressToken(text: string, token: string): string {
   const start = skipSpace(text, 0);

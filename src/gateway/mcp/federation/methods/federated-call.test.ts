@@ -211,6 +211,12 @@ describe('questions of servers', () => {
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
     targets['a']!.calls[0]!.say(cancelled);
     assert.deepEqual(asking.events[1], { ...cancelled, params: { requestId: id } });
+    targets['a']!.calls[0]!.say(
+      '{ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7, "reason": 1.0 } }',
+    );
+    await waitFor('the cancellation as it was written', () =>
+      asking.body.includes(`"params": { "requestId": ${JSON.stringify(id)}, "reason": 1.0 }`),
+    );
     const post = (to: string, body: object) => talk({ headers: ['Mcp-Session-Id', to], body }).done;
     const answer = { jsonrpc: '2.0', id, result: { roots: [] } };
     assert.equal((await post(other, answer)).status, 400);
