@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Algorithm } from './algorithms.ts';
 import { readKeySet } from './key-set.ts';
@@ -88,8 +88,18 @@ describe('keys that are not used, each without spoiling the others', () => {
   });
 
   test('RSA beyond all measure', () => {
-    const n = Buffer.alloc(4_000, 0xff).toString('base64url');
-    assert.match(String(readOne({ kty: 'RSA', n, e: 'AQAB' })), /too long|cannot be read/);
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' });
+    for (const bytes of [2_049, 4_000, 20_000]) {
+      const n = Buffer.alloc(bytes, 0xff).toString('base64url');
+      assert.equal(readOne({ kty: 'RSA', n, e: 'AQAB' }), 'is too long: more than 16384 bits');
+      // OpenSSL keeps errors by thread.
+      assert.equal(createPrivateKey(pem).asymmetricKeyType, 'ed25519', 'a good key is read as ever');
+    }
+    assert.deepEqual(
+      readOne({ kty: 'RSA', n: Buffer.alloc(2_048, 0xff).toString('base64url'), e: 'AQAB' }),
+      rsaFamily,
+      'the longest',
+    );
   });
 
   test('what is not used is reported without key material', () => {
