@@ -62,6 +62,8 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
     [
       '--import',
       './test/keep-compiled-code.mjs',
+      '--import',
+      './scripts/test-run/follow-tests.ts',
       `--test-reporter=${join(import.meta.dirname, 'lane-reporter.ts')}`,
       '--test-reporter-destination=stderr',
       join(import.meta.dirname, 'lane.ts'),

@@ -96,6 +96,57 @@ describe('a run of tests', () => {
     assert.match(formatFailures(results), /did not end after its last file; open: .*TCPServerWrap/);
   });
 
+  // Lanes have another way to know this than node:test itself (scripts/test-run/follow-tests.ts).
+  test('knows which test an error belongs to, wherever it is thrown', async (t) => {
+    const throwers = {
+      timer: "setTimeout(() => { throw new Error('of timer'); }, 1);",
+      immediate: "setImmediate(() => { throw new Error('of immediate'); });",
+      tick: "process.nextTick(() => { throw new Error('of tick'); });",
+      microtask: "queueMicrotask(() => { throw new Error('of microtask'); });",
+      promise: "void Promise.reject(new Error('of promise'));",
+      later: "void (async () => { await new Promise(setImmediate); throw new Error('of later'); })();",
+      file: "fs.stat('.', () => { throw new Error('of file'); });",
+      server:
+        "const server = net.createServer((socket) => { socket.destroy(); throw new Error('of server'); }).listen(0, '127.0.0.1', () => net.connect(server.address().port, '127.0.0.1').on('close', () => {})); t.after(() => server.close());",
+    };
+    const tests = Object.entries(throwers).map(
+      ([name, text]) =>
+        `test('${name}', async (t) => { ${text} await new Promise((resolve) => t.signal.addEventListener('abort', resolve)); });`,
+    );
+    const { results, fileOf } = await runContents(t, {
+      throws: `import fs from 'node:fs'; import net from 'node:net'; describe('all', { concurrency: true }, () => { ${tests.join('\n')} });`,
+      good: "test('good', () => {});",
+    });
+    const file = fileOf('throws');
+    assert.deepEqual(
+      results.failures
+        .map((failure) => [failure.file, failure.title, /of \w+/.exec(failure.error)?.[0]])
+        .filter(([, title]) => title !== 'all'),
+      Object.keys(throwers).map((name) => [file, `all > ${name}`, `of ${name}`]),
+    );
+  });
+
+  test('knows which test a nested test or hook belongs to, whatever was awaited before', async (t) => {
+    const { results } = await runContents(t, {
+      nested: `
+        import { setTimeout as delay } from 'node:timers/promises';
+        await delay(1);
+        const seen = [];
+        test('outer', async () => {
+          await delay(1);
+          before(() => seen.push('before'));
+          after(() => seen.push('after'));
+          await test('inner', async () => { await delay(1); await test('innermost', () => seen.push('innermost')); });
+        });
+        test('last', (t) => t.assert.deepEqual(seen, ['before', 'innermost', 'after']));`,
+    });
+    assert.deepEqual(formatFailures(results), '');
+    assert.deepEqual(
+      results.ends.map((end) => end.path.join(' > ')),
+      ['outer > inner > innermost', 'outer > inner', 'outer', 'last'],
+    );
+  });
+
   test('fails when a test goes on after its end', async (t) => {
     const { results } = await runContents(t, {
       late: "test('late', () => void setTimeout(() => { throw new Error('too late'); }, 50));",
