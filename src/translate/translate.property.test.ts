@@ -433,7 +433,7 @@ describe('translate', () => {
       poolsNotAccepted: 0,
       poolAuthorities: 0,
     };
-    for (const input of fc.sample(resources, { numRuns: 400, seed: 7 })) {
+    for (const input of fc.sample(resources, { numRuns: 200, seed: 7 })) {
       const { configuration, statuses, conflicts } = translate(input);
       seen.conflicts += conflicts.length;
       seen.listeners += configuration.listeners.length;
@@ -471,6 +471,6 @@ describe('translate', () => {
       }
       seen.accepted += Object.values(statuses.httpRoutes).length;
     }
-    for (const [what, count] of Object.entries(seen)) assert.ok(count > 20, `${what}: ${count}`);
+    for (const [what, count] of Object.entries(seen)) assert.ok(count > 10, `${what}: ${count}`);
   });
 });
