@@ -142,7 +142,7 @@ describe('translate', () => {
   });
 
   test('is deterministic, and the order of the input does not matter', () => {
-    const shuffled = arbitraryResources.chain((input) =>
+    const shuffled = resources.chain((input) =>
       fc
         .record(
           Object.fromEntries(
@@ -156,8 +156,9 @@ describe('translate', () => {
     );
     fc.assert(
       fc.property(shuffled, ([input, other]) => {
-        assert.deepEqual(printAll(input), printAll(input));
-        assert.deepEqual(printAll(other), printAll(input));
+        const printed = printAll(input);
+        assert.deepEqual(printAll(input), printed);
+        assert.deepEqual(printAll(other), printed);
       }),
       { numRuns: effort(500, 10) },
     );
@@ -432,7 +433,7 @@ describe('translate', () => {
       poolsNotAccepted: 0,
       poolAuthorities: 0,
     };
-    for (const input of fc.sample(resources, { numRuns: 400, seed: 7 })) {
+    for (const input of fc.sample(resources, { numRuns: 200, seed: 7 })) {
       const { configuration, statuses, conflicts } = translate(input);
       seen.conflicts += conflicts.length;
       seen.listeners += configuration.listeners.length;
@@ -470,6 +471,6 @@ describe('translate', () => {
       }
       seen.accepted += Object.values(statuses.httpRoutes).length;
     }
-    for (const [what, count] of Object.entries(seen)) assert.ok(count > 20, `${what}: ${count}`);
+    for (const [what, count] of Object.entries(seen)) assert.ok(count > 10, `${what}: ${count}`);
   });
 });

@@ -1,7 +1,7 @@
 // Several properties of the same inputs: all of them begin with the same seed, so they draw the same inputs, and what is expensive to make is made once.
 import * as fc from 'fast-check';
 
-/** The same inputs as `arbitrary`, for properties of nothing else: what is drawn beside them would depend on who drew them first. */
+/** The same inputs as `arbitrary`. What a property draws beside them does not depend on which property drew them first. */
 export function drawOnce<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T> {
   return new DrawnOnce(arbitrary);
 }
@@ -17,8 +17,10 @@ class DrawnOnce<T> extends fc.Arbitrary<T> {
 
   override generate(random: fc.Random, biasFactor: number | undefined): fc.Value<T> {
     const key = JSON.stringify([random.getState(), biasFactor]);
+    const own = random.clone();
+    random.nextInt();
     let value = this.#drawn.get(key);
-    if (value === undefined) this.#drawn.set(key, (value = this.#arbitrary.generate(random, biasFactor)));
+    if (value === undefined) this.#drawn.set(key, (value = this.#arbitrary.generate(own, biasFactor)));
     return value;
   }
 

@@ -16,11 +16,10 @@ import {
   waitUntilIdle,
 } from '../integration/inference-fixture.ts';
 import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
-import { effort } from '../kit/effort.ts';
 
 const options = { timeout: 120_000 };
 const mebibyte = 1024 * 1024;
-const total = effort(192, 96) * mebibyte;
+const total = 96 * mebibyte;
 /** What may be in flight between two that do not move: the buffers of three connections, and 16 MiB that the gateway may keep. */
 const bound = 64 * mebibyte;
 

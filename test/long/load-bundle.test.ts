@@ -5,7 +5,7 @@ import { chmod, cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } fr
 import { join, resolve } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { buildProgram } from '../../scripts/build-program.ts';
+import { copyBuiltProgram } from './built-program.ts';
 
 const run = promisify(execFile);
 
@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const folder = resolve(import.meta.dirname, `../../build/load-bundle-${process.pid}`);
 const built = join(folder, 'built');
 
-before(() => buildProgram(built));
+before(() => copyBuiltProgram(built));
 after(() => rm(folder, { recursive: true, force: true }));
 
 interface Program {

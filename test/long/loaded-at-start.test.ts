@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { buildProgram } from '../../scripts/build-program.ts';
 import { createTestKey } from '../kit/test-issuer.ts';
 import { sources } from '../kit/gateway-program.ts';
 import { startRecordingUpstream } from '../kit/recording-upstream.ts';
+import { copyBuiltProgram } from './built-program.ts';
 import type { Loaded } from './list-loaded.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
@@ -90,7 +90,7 @@ test('a gateway with a JWT policy loads what it needs, and no more', async (t) =
 test('the program that is built has few files to load', async (t) => {
   const folder = fileURLToPath(new URL(`../../build/loaded-at-start-${process.pid}`, import.meta.url));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  await buildProgram(folder);
+  await copyBuiltProgram(folder);
   const upstream = await startRecordingUpstream('mcp');
   t.after(() => upstream.close());
   const keys = { inline: JSON.stringify({ keys: [key.publicJwk] }) };

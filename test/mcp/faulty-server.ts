@@ -219,6 +219,9 @@ class RunningServer implements FaultyServer {
 /** A stream has no answer that could be wrong in these ways: it begins with one that nobody asked for. */
 const failsNot: ReadonlySet<Fault> = new Set(['slow', 'answers-twice', 'answers-others-first']);
 
+/** Made once. */
+let padding: Buffer | undefined;
+
 function misbehave(fault: Fault, answer: Answer, response: ServerResponse): void {
   const text = JSON.stringify(answer);
   const other = JSON.stringify({ jsonrpc: '2.0', id: 'nobody', result: {} });
@@ -256,7 +259,8 @@ function misbehave(fault: Fault, answer: Answer, response: ServerResponse): void
       return sendJson(response, { ...answer, result: 'nothing' });
     case 'oversized':
       begin('application/json');
-      return void response.end(`${' '.repeat(17 * 1024 * 1024)}${text}`);
+      response.write((padding ??= Buffer.alloc(17 * 1024 * 1024, ' ')));
+      return void response.end(text);
     case 'answers-twice':
       begin('text/event-stream');
       return void response.end(`data: ${text}\n\ndata: ${JSON.stringify({ ...answer, result: {} })}\n\n`);
