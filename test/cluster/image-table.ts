@@ -76,11 +76,16 @@ function findCurrentImages(): readonly Pick<BuiltImage, 'root' | 'component'>[] 
   return isCurrent ? images.map(({ component, folder }) => ({ component, root: join(folder, 'root') })) : undefined;
 }
 
+/** `controller` and `gateway` as the checkout has them. */
+export const checkoutImages: ImageTable = {
+  controller: createNodeImage('bin/mcp-gatehouse.mjs'),
+  gateway: createNodeImage('bin/mcp-gatehouse.mjs'),
+};
+
 /** What every cluster has. */
 export function createDefaultImages(programs: { readonly echoBasic: string }): ImageTable {
   return {
-    controller: createNodeImage('bin/mcp-gatehouse.mjs'),
-    gateway: createNodeImage('bin/mcp-gatehouse.mjs'),
+    ...checkoutImages,
     'echo-basic': createBinaryImage(programs.echoBasic),
     // A shell and the machine's tools, for probes of the harness itself.
     shell: { entrypoint: ['/bin/sh'], env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },
