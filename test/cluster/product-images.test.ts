@@ -5,7 +5,7 @@ import type { Cluster } from './cluster.ts';
 import { createEcho, createGateway, createRoute, toService } from './cluster-resources.ts';
 import { waitForGatewayPod, waitUntilReachable } from './deployed-gateway.ts';
 import { claimNamespace } from './file-namespace.ts';
-import { buildProductImages, checkoutImages } from './image-table.ts';
+import { buildProductImages, createCheckoutImages } from './image-table.ts';
 import {
   installationNamespace,
   installController,
@@ -30,7 +30,7 @@ before(async () => {
 after(async () => {
   if (cluster !== undefined) {
     await removeController(cluster);
-    await cluster.addImages(checkoutImages);
+    await cluster.addImages(createCheckoutImages(cluster.folder));
   }
   await leaveCluster();
 });
