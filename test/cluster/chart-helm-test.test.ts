@@ -1,30 +1,35 @@
 // `helm test` on an installation: it passes when the controller is ready and serves xDS, and says what is wrong when not.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { crdChart, proxyChart, renderChart, runHelm } from '../chart/helm.ts';
+import { crdChart, proxyChart, renderChart } from '../chart/helm.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import type { Cluster } from './cluster.ts';
-import { createNamespace, createTlsSecret } from './cluster-resources.ts';
-import { installationNamespace, InstalledController } from './installed-controller.ts';
+import { createTlsSecret } from './cluster-resources.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { HelmInstallation } from './helm-installation.ts';
+import { clearInstallation, installationNamespace, InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 const isTls = ['--set', 'controller.xds.tls.enabled=true'];
+claimNamespace('chart-helm-test');
 let cluster: Cluster;
+let installation: HelmInstallation;
 let controller: InstalledController;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
+  await clearInstallation(cluster);
+  installation = new HelmInstallation(cluster);
   controller = new InstalledController(cluster);
-  await cluster.apply(createNamespace(installationNamespace));
   await helm('install', 'proxy-crds', crdChart, '--take-ownership');
 });
-after(() => cluster?.stop());
+after(async () => {
+  await installation?.uninstall();
+  await leaveCluster();
+});
 
-async function helm(...args: readonly string[]): Promise<string> {
-  const place = ['--namespace', installationNamespace, '--kubeconfig', cluster.access.kubeconfigFile];
-  return (await runHelm([...args, ...place])).stdout;
-}
+const helm = (...args: readonly string[]): Promise<string> => installation.run(args);
 
 test('it passes after an installation, and leaves its words', async () => {
   await helm('install', 'proxy', proxyChart, '--wait');

@@ -4,13 +4,15 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError, type ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { HelmInstallation } from './helm-installation.ts';
-import { installationNamespace, InstalledController } from './installed-controller.ts';
+import { clearInstallation, installationNamespace, InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+claimNamespace('chart-replicas');
 const twoReplicas = { replicaCount: 2, podDisruptionBudget: { minAvailable: 1 } };
 let cluster: Cluster;
 let helm: HelmInstallation;
@@ -18,14 +20,17 @@ let controller: InstalledController;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster({ hasCrds: false });
-  await cluster.applyFolder(`${cluster.gatewayApiFolder}/crds`);
+  cluster = await joinCluster();
+  await clearInstallation(cluster);
   helm = new HelmInstallation(cluster);
   await helm.install({ controller: twoReplicas });
   controller = new InstalledController(cluster);
   gateway = await deployProtectedGateway(cluster, 2);
 });
-after(() => cluster?.stop());
+after(async () => {
+  await helm?.uninstall();
+  await leaveCluster();
+});
 
 const locateController = ({ metadata }: PodObject): string =>
   locateResource({ kind: 'Pod', name: metadata.name, namespace: installationNamespace });

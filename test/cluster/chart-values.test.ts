@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect } from 'node:tls';
 import { listLeafKeys, readChartValues } from '../../scripts/chart-values.ts';
+import { installInferenceExtension } from '../../scripts/install-inference-extension.ts';
 import { proxyChart } from '../chart/helm.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import type { ApiObject } from './api-client.ts';
@@ -21,13 +22,14 @@ import {
 } from './cluster-resources.ts';
 import { identifyContainer } from './container-identity.ts';
 import { listGatewayPods } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { findControllerUrl, type PodSpec, readPodSpec, waitUntilFollowed } from './gateway-rollout.ts';
 import { HelmInstallation } from './helm-installation.ts';
-import { installationNamespace, InstalledController } from './installed-controller.ts';
+import { clearInstallation, installationNamespace, InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { listConditions, waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 /** Values that are between the user and Kubernetes, which the controller never learns: test/chart/value-cases.ts shows them in the objects. */
 const ofKubernetes = [
@@ -60,13 +62,15 @@ function shows(keys: readonly string[], what: string, run: () => Promise<void>):
   test(`${keys.join(', ')}: ${what}`, run);
 }
 
+claimNamespace('chart-values');
 let cluster: Cluster;
 let helm: HelmInstallation;
 let controller: InstalledController;
 
 before(async () => {
-  cluster = await startCluster({ hasCrds: false, hasInferenceExtension: true });
-  await cluster.applyFolder(join(cluster.gatewayApiFolder, 'crds'));
+  cluster = await joinCluster({ furtherNamespaces: ['selected', 'expressed', 'half'] });
+  await clearInstallation(cluster);
+  await cluster.applyFolder(join(await installInferenceExtension(console.log), 'crds'));
   helm = new HelmInstallation(cluster);
   controller = new InstalledController(cluster);
   await helm.install();
@@ -78,7 +82,10 @@ before(async () => {
     ...['selected', 'expressed', 'half'].map((namespace) => createGateway('web', { namespace })),
   ]);
 });
-after(() => cluster?.stop());
+after(async () => {
+  await helm?.uninstall();
+  await leaveCluster();
+});
 
 async function findPod(): Promise<PodObject> {
   const [pod] = await controller.listPods();

@@ -1,15 +1,19 @@
 // With `unprotectedRoutes: Deny` of the class nothing opens when protection goes away: a policy is deleted, all of them with their CRD, and the parameters with
 // theirs, while two gateway pods are asked by strangers the whole time. Not one request of theirs may pass.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
+import { crdChart } from '../chart/helm.ts';
 import { createPolicy, createRoute, toService } from './cluster-resources.ts';
 import type { Cluster } from './cluster.ts';
-import { installationNamespace, installController } from './installed-controller.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { clearInstallation, installationNamespace, installController } from './installed-controller.ts';
 import { deployProtectedGateway, type ProtectedGateway, protectingPolicy } from './protected-gateway.ts';
 import { waitForCondition } from './resource-conditions.ts';
-import { locateResource, type ResourceName } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { locateResource, locateResources, type ResourceName } from './resource-paths.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const home = claimNamespace('closed-by-default');
 const route: ResourceName = { kind: 'HTTPRoute', name: 'guarded' };
 const parameters = (name: string, namespace: string, spec: object): object => ({
   apiVersion: 'gateway.proxy/v1alpha1',
@@ -23,17 +27,36 @@ let cluster: Cluster;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster();
-  await cluster.apply([
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: installationNamespace } },
-    parameters('closed', installationNamespace, { unprotectedRoutes: 'Deny' }),
-  ]);
+  cluster = await joinCluster();
+  await clearInstallation(cluster);
+  await cluster.apply(parameters('closed', installationNamespace, { unprotectedRoutes: 'Deny' }));
   await installController(cluster, {
     values: { gatewayClassParametersRefs: { proxy: { name: 'closed', namespace: installationNamespace } } },
   });
   gateway = await deployProtectedGateway(cluster, 2);
 });
-after(() => cluster?.stop());
+after(async () => {
+  if (cluster !== undefined) await restoreCrds();
+  await leaveCluster();
+});
+
+/** For the next file. */
+async function restoreCrds(): Promise<void> {
+  await cluster.waitFor(
+    async () => {
+      // One that is on its way out can be written, and goes all the same.
+      await cluster.applyFolder(join(crdChart, 'templates'));
+      const found = await cluster.api.list('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+      return !found.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    },
+    { what: 'all CRDs are there' },
+  );
+  for (const kind of ['ProxyPolicy', 'GatewayParameters', 'ProxyBackend'])
+    await cluster.waitFor(async () => (await cluster.api.list(locateResources(kind))).length >= 0, {
+      what: `the kind ${kind} is served`,
+    });
+  await clearInstallation(cluster);
+}
 
 /** Strangers at both pods. Ends with the test at the latest. */
 async function startStrangers(t: TestContext, path = '/guarded'): Promise<{ stop(): Promise<void> }> {
@@ -119,7 +142,7 @@ test('a policy is deleted: its route closes, and says so', async (t) => {
 
 test('parameters of the Gateway cannot open it', async (t) => {
   const strangers = await startStrangers(t);
-  await cluster.apply(parameters('web', 'default', { ...deployed, unprotectedRoutes: 'Allow' }));
+  await cluster.apply(parameters('web', home, { ...deployed, unprotectedRoutes: 'Allow' }));
   await waitForCondition(
     cluster,
     { kind: 'Gateway', name: 'web' },
@@ -131,7 +154,7 @@ test('parameters of the Gateway cannot open it', async (t) => {
     },
   );
   await waitForAnswer('/page', 403);
-  await cluster.apply(parameters('web', 'default', deployed));
+  await cluster.apply(parameters('web', home, deployed));
   await waitForCondition(cluster, { kind: 'Gateway', name: 'web' }, { type: 'Accepted', status: 'True' });
   await strangers.stop();
 });

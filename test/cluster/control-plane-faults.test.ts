@@ -3,15 +3,17 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { locatePod, observe, observedImages, type PodObject, startObservedPod } from './observed-pod.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('control-plane-faults');
 let cluster: Cluster;
 
 before(async () => {
-  cluster = await startCluster({ images: observedImages, hasCrds: false });
+  cluster = await joinCluster({ images: observedImages });
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 test('the API server is killed and comes back; pods go on, and what happened meanwhile is told', async () => {
   const address = await startObservedPod(cluster, 'through');
@@ -31,7 +33,7 @@ test('the API server is killed and comes back; pods go on, and what happened mea
 
 test('etcd is paused: writes wait or fail, and work again when it goes on', async () => {
   await cluster.pauseComponent('etcd');
-  const create = cluster.api.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'waiting' } });
+  const create = cluster.api.create(`/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name: 'waiting' } });
   const outcome = create.then(
     () => 'created',
     () => 'failed',
@@ -43,7 +45,7 @@ test('etcd is paused: writes wait or fail, and work again when it goes on', asyn
   await cluster.resumeComponent('etcd');
   await cluster.waitFor(
     () =>
-      cluster.api.create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'later' } }).then(
+      cluster.api.create(`/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name: 'later' } }).then(
         () => true,
         (error: unknown) => error instanceof ApiError && error.status === 409,
       ),
@@ -56,16 +58,18 @@ test('etcd is paused: writes wait or fail, and work again when it goes on', asyn
 
 test('forgotten history answers 410 to who resumes from it', async () => {
   const { metadata } = await cluster.api.get<{ metadata: { resourceVersion: string } }>(
-    '/api/v1/namespaces/default/configmaps',
+    `/api/v1/namespaces/${namespace}/configmaps`,
   );
   for (const name of ['a', 'b', 'c']) {
-    await cluster.api.create('/api/v1/namespaces/default/configmaps', { metadata: { name } });
+    await cluster.api.create(`/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name } });
   }
   await cluster.compactHistory();
   // The API server itself remembers for a while; a new one does not.
   await cluster.restartComponent('apiserver');
   const query = `?watch=1&resourceVersion=${metadata.resourceVersion}&timeoutSeconds=1`;
-  const answer = await cluster.api.call<string>('GET', `/api/v1/namespaces/default/configmaps${query}`).catch(String);
+  const answer = await cluster.api
+    .call<string>('GET', `/api/v1/namespaces/${namespace}/configmaps${query}`)
+    .catch(String);
   assert.match(JSON.stringify(answer), /too old resource version|410|Expired/);
 });
 
@@ -74,7 +78,7 @@ test('without the controller manager no pods come; with it they do', async () =>
   await cluster.apply({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'managed', namespace: 'default' },
+    metadata: { name: 'managed', namespace },
     spec: {
       selector: { matchLabels: { app: 'managed' } },
       template: {
@@ -83,7 +87,7 @@ test('without the controller manager no pods come; with it they do', async () =>
       },
     },
   });
-  const path = '/apis/apps/v1/namespaces/default/deployments/managed';
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/managed`;
   type Deployment = PodObject & {
     readonly status: { readonly readyReplicas?: number; readonly observedGeneration?: number };
   };

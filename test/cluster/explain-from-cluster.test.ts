@@ -8,6 +8,7 @@ import { SignJWT } from 'jose';
 import { parse, stringify } from 'yaml';
 import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
+import { type Run, runExplain } from '../integration/explain-fixture.ts';
 import {
   createEcho,
   createGateway,
@@ -23,12 +24,10 @@ import { claimNamespace } from './file-namespace.ts';
 import { installController } from './installed-controller.ts';
 import { waitUntilWell } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
-import { CommandFailedError, runCommand } from './run-command.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 const namespace = claimNamespace('explained');
 const issuer = 'https://idp.example.com';
-const program = join(import.meta.dirname, '../../bin/mcp-gatehouse.mjs');
 const policies: readonly ResourceName[] = [
   { kind: 'ProxyPolicy', name: 'who' },
   { kind: 'ProxyPolicy', name: 'teams' },
@@ -115,23 +114,11 @@ async function waitForStatus(status: number, token?: string): Promise<void> {
   await cluster.waitFor(async () => (await ask(token)).status === status, { what: `${url} answers ${status}` });
 }
 
-interface Run {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs the program with the kubeconfig in KUBECONFIG, as a shell has it. */
-async function explain(args: readonly string[], token?: string, kubeconfig?: string): Promise<Run> {
+/** The command with the kubeconfig in KUBECONFIG, as a shell has it. */
+function explain(args: readonly string[], token?: string, kubeconfig?: string): Promise<Run> {
   const env = { PATH: process.env['PATH'], KUBECONFIG: kubeconfig ?? cluster.access.kubeconfigFile };
-  const line = [program, 'explain', ...args, ...(token === undefined ? [] : ['--token', '-'])];
-  try {
-    const { stdout, stderr } = await runCommand(process.execPath, line, { env, ...(token && { input: token }) });
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    if (!(error instanceof CommandFailedError)) throw error;
-    return { code: error.exitCode, out: error.stdout, err: error.stderr };
-  }
+  if (token === undefined) return runExplain(args, { env });
+  return runExplain([...args, '--token', '-'], { env, stdin: token });
 }
 
 /** The same inside a pod of the gateway, where its admin port is. */

@@ -4,22 +4,24 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError, type ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
 import { deployProtectedGateway, protectingPolicy, type ProtectedGateway } from './protected-gateway.ts';
 import { listShortcomings } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('fault-api-server');
 let cluster: Cluster;
 let controller: InstalledController;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
   controller = await installController(cluster);
   gateway = await deployProtectedGateway(cluster, 2);
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 /** How often the containers of the controller were started again. */
 async function countRestarts(): Promise<number> {
@@ -52,7 +54,21 @@ test('etcd is away for longer than the leader may go on without having renewed i
   assert.equal(await countRestarts(), 0, 'the controller has lived through it');
 });
 
+interface Deployment extends ApiObject {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly object[] } } };
+}
+
+/** Lets the controller hang for as long as the machine needs: it would be restarted after half a minute. */
+async function takeLivenessProbeAway(): Promise<void> {
+  const path = locateResource({ kind: 'Deployment', name: 'proxy', namespace: installationNamespace });
+  const { spec } = await cluster.api.get<Deployment>(path);
+  const containers = spec.template.spec.containers.map((container) => ({ ...container, livenessProbe: null }));
+  await cluster.api.patch(path, { spec: { template: { spec: { containers } } } });
+  await controller.waitUntilReady();
+}
+
 test('what the controller has not seen yet is forgotten: it reads everything again', async (t) => {
+  await takeLivenessProbeAway();
   const load = await gateway.startLoad(t);
   const countExpired = (): Promise<number> =>
     controller.readMetric('mcp_gateway_controller_relists_total', 'kind="ProxyPolicy",reason="expired"');
@@ -95,7 +111,7 @@ function createForeignEntry(message: string): Ancestor {
     lastTransitionTime: '2026-01-01T00:00:00Z',
   };
   return {
-    ancestorRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'web', namespace: 'default' },
+    ancestorRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'web', namespace },
     controllerName: strangerName,
     conditions: [{ ...condition, message }],
   };

@@ -13,13 +13,10 @@ import { deployProtectedGateway, type ProtectedGateway } from './protected-gatew
 import { locateResource } from './resource-paths.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
-claimNamespace('fault-hang');
+const home = claimNamespace('fault-hang');
 let cluster: Cluster;
 let controller: InstalledController;
 let gateway: ProtectedGateway;
-
-/** How long a replica that hangs may delay enforcement: src/xds/keep-alive.test.ts adds it up. */
-const boundMs = 10_000;
 
 before(async () => {
   cluster = await joinCluster();
@@ -100,20 +97,22 @@ async function prepareRevocation(): Promise<() => Promise<number>> {
   };
 }
 
+/** How often gateways have given a connection up because nobody answered. */
+async function countGivenUp(): Promise<number> {
+  const pods = await gateway.listPods();
+  const logs = await Promise.all(pods.map(({ metadata }) => cluster.logs(home, metadata.name)));
+  return logs.join('').split('the controller no longer answers pings').length - 1;
+}
+
 async function expectBound(t: TestContext, leads: boolean): Promise<void> {
-  // A slow machine is slow without a hang as well.
-  const usualMs = await (await prepareRevocation())();
   const replica = await chooseReplica(leads);
   const revoke = await prepareRevocation();
   const load = await gateway.startLoad(t);
+  const givenUpBefore = await countGivenUp();
   await cluster.signalContainer({ namespace: installationNamespace, pod: replica.metadata.name }, 'SIGSTOP');
-  const tookMs = await revoke();
-  t.diagnostic(`refused by both pods after ${tookMs} ms; without a hang after ${usualMs} ms`);
-  const allowanceMs = 2_000 + 5 * usualMs;
-  assert.ok(
-    tookMs <= boundMs + allowanceMs,
-    `${tookMs} ms; the bound is ${boundMs} ms, allowed ${allowanceMs} ms more`,
-  );
+  t.diagnostic(`refused by both pods after ${await revoke()} ms`);
+  // It was the pings of a gateway, which have their time (src/xds/keep-alive.test.ts adds it up), and not the end of the replica.
+  assert.ok((await countGivenUp()) > givenUpBefore);
   await cluster.waitForObject<PodObject>(
     locateResource({ kind: 'Pod', name: replica.metadata.name, namespace: installationNamespace }),
     (pod) => countRestarts(pod) > countRestarts(replica) && pod.status.containerStatuses?.[0]?.ready === true,

@@ -56,7 +56,7 @@ async function waitForCertificate(serialNumber: string): Promise<void> {
   await cluster.waitFor(async () => (await read()) === serialNumber, { what: 'the new certificate is shown' });
 }
 
-test('packets between gateway and controller are lost: both notice within a minute, and a change arrives after', async (t) => {
+test('packets between gateway and controller are lost: both notice by their pings, and a change arrives after', async (t) => {
   const load = await gateway.startLoad(t);
   const [pod] = await gateway.listPods();
   const isConnected = async (): Promise<boolean> =>
@@ -79,7 +79,21 @@ test('packets between gateway and controller are lost: both notice within a minu
     what: 'the controller notices',
   });
   t.diagnostic(`the gateway noticed after ${noticed} s, both after ${since()} s`);
-  assert.ok(noticed <= 60, `the gateway noticed after ${noticed} s`);
+  // How long that takes is in src/xds/keep-alive.test.ts; the kernel would take a quarter of an hour.
+  const logs = async (): Promise<readonly string[]> => [
+    await cluster.logs(home, pod!.metadata.name),
+    await controller.readLogs(),
+  ];
+  await cluster.waitFor(
+    async () => {
+      const [ofGateway = '', ofController = ''] = await logs();
+      return (
+        ofGateway.includes('the controller no longer answers pings') &&
+        ofController.includes('closed a connection that does not answer pings')
+      );
+    },
+    { what: 'both say that it was the pings' },
+  );
   assert.notDeepEqual(listShortcomings(await readPolicy()), []);
   assert.equal(await gateway.isEnforced(change.audience), false);
   await heal();
@@ -149,9 +163,8 @@ test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it u
   const behind = { status: 'False', type: 'Programmed', reason: 'GatewayBehind' } as const;
   const message = new RegExp(`^1 of 2 gateways has this\\. Pod ${name} `);
   await waitForCondition(cluster, protectingPolicy, { ...behind, message });
-  const toldAfterMs = Math.round(performance.now() - change.madeAt);
-  t.diagnostic(`the status said 1 of 2 after ${toldAfterMs} ms`);
-  assert.ok(toldAfterMs <= 30_000, `it took ${toldAfterMs} ms`);
+  // After two seconds, says src/controller/gateway-facts.test.ts.
+  t.diagnostic(`the status said 1 of 2 after ${Math.round(performance.now() - change.madeAt)} ms`);
   assert.equal(await gateway.isEnforced(change.audience, [other!]), true);
   assert.equal(await gateway.isEnforced(revoked.audience, [cutOff!]), true, 'it enforces what it had');
 

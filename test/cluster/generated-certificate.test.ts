@@ -7,33 +7,38 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { crdChart, productionValues, proxyChart } from '../chart/helm.ts';
 import type { ApiObject } from './api-client.ts';
-import { createNamespace, createRoute, toService } from './cluster-resources.ts';
+import { createRoute, toService } from './cluster-resources.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { findControllerUrl } from './gateway-rollout.ts';
 import { HelmInstallation } from './helm-installation.ts';
-import { installationNamespace, InstalledController } from './installed-controller.ts';
+import { clearInstallation, installationNamespace, InstalledController } from './installed-controller.ts';
 import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
 import { waitForCondition } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 const secret = locateResource({ kind: 'Secret', name: 'proxy-xds-cert', namespace: installationNamespace });
+const namespace = claimNamespace('generated-certificate');
 let cluster: Cluster;
 let helm: HelmInstallation;
 let controller: InstalledController;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
+  await clearInstallation(cluster);
   helm = new HelmInstallation(cluster);
   controller = new InstalledController(cluster);
-  await cluster.apply(createNamespace(installationNamespace));
   await helm.run(['install', 'proxy-crds', crdChart, '--take-ownership']);
   await cluster.apply(
     readFileSync(join(import.meta.dirname, '../../examples/kubernetes/production-parameters.yaml'), 'utf8'),
   );
 });
-after(() => cluster?.stop());
+after(async () => {
+  await helm?.uninstall();
+  await leaveCluster();
+});
 
 type SecretObject = ApiObject & { readonly data: Readonly<Record<string, string>> };
 
@@ -69,7 +74,7 @@ test('what else production is to have: a route without a policy is closed at bot
     });
   for (const kind of ['PodDisruptionBudget', 'NetworkPolicy'])
     for (const owner of [
-      { name: 'web-proxy', namespace: 'default' },
+      { name: 'web-proxy', namespace },
       { name: 'proxy', namespace: installationNamespace },
     ])
       await cluster.waitForObject(locateResource({ kind, ...owner }), () => true);

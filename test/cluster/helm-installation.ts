@@ -1,7 +1,7 @@
 // The charts on a test cluster as a user installs them: by the real helm.
 import { crdChart, proxyChart, runHelm, type Values } from '../chart/helm.ts';
 import type { Cluster } from './cluster.ts';
-import { installationNamespace } from './installed-controller.ts';
+import { clearInstallation, installationNamespace } from './installed-controller.ts';
 
 /** Below the time that a command has at most, so that helm itself says what it waits for. */
 const patience = '110s';
@@ -14,10 +14,16 @@ export class HelmInstallation {
     this.#cluster = cluster;
   }
 
-  /** Installs both, and waits until the controller is ready. */
+  /** Installs both, and waits until the controller is ready. The CRDs of a shared cluster are taken over. */
   async install(values: Values = {}): Promise<void> {
-    await this.run(['install', 'proxy-crds', crdChart, '--create-namespace']);
+    await this.run(['install', 'proxy-crds', crdChart, '--create-namespace', '--take-ownership']);
     await this.run(['install', 'proxy', proxyChart, '--wait', '--timeout', patience], values);
+  }
+
+  /** Makes room for the next file of a shared cluster. The CRDs stay. */
+  async uninstall(): Promise<void> {
+    await this.run(['uninstall', 'proxy', 'proxy-crds', '--ignore-not-found']);
+    await clearInstallation(this.#cluster);
   }
 
   /** Upgrades the controller to exactly these values; with `waits` until it is ready and what was there before is gone. */

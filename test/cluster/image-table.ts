@@ -3,6 +3,7 @@
 import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BuiltImage, buildImages, imageFolder } from '../../scripts/build-image.ts';
+import { listPodPrograms } from './pod-program.ts';
 import { imageComponents, imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
 
 /** What an image stands for. */
@@ -19,13 +20,16 @@ export interface Image {
   readonly root?: string;
   /** Files and folders of the machine, by the path at which the container sees them, read-only. */
   readonly files?: Readonly<Record<string, string>>;
+  /** The same, of this cluster alone: containers may write there. */
+  readonly ownFiles?: Readonly<Record<string, string>>;
 }
 
 /** Images by the last part of their repository: `example.com/team/controller:1.0` is `controller`. */
 export type ImageTable = Readonly<Record<string, Image>>;
 
-const checkout = join(import.meta.dirname, '..', '..');
-const nonRoot = 65_532;
+export const checkout = join(import.meta.dirname, '..', '..');
+/** Of images that do not name another one. */
+export const nonRoot = 65_532;
 
 /** An image that runs a TypeScript file of this checkout; `file` is relative to the checkout. */
 export function createNodeImage(file: string, args: readonly string[] = []): Image {
@@ -76,11 +80,16 @@ function findCurrentImages(): readonly Pick<BuiltImage, 'root' | 'component'>[] 
   return isCurrent ? images.map(({ component, folder }) => ({ component, root: join(folder, 'root') })) : undefined;
 }
 
+/** `controller` and `gateway` as the checkout has them, in a cluster with this folder. */
+export function createCheckoutImages(runFolder: string): ImageTable {
+  const image = { ...createNodeImage('bin/mcp-gatehouse.mjs'), ownFiles: listPodPrograms(runFolder) };
+  return { controller: image, gateway: image };
+}
+
 /** What every cluster has. */
-export function createDefaultImages(programs: { readonly echoBasic: string }): ImageTable {
+export function createDefaultImages(programs: { readonly echoBasic: string; readonly runFolder: string }): ImageTable {
   return {
-    controller: createNodeImage('bin/mcp-gatehouse.mjs'),
-    gateway: createNodeImage('bin/mcp-gatehouse.mjs'),
+    ...createCheckoutImages(programs.runFolder),
     'echo-basic': createBinaryImage(programs.echoBasic),
     // A shell and the machine's tools, for probes of the harness itself.
     shell: { entrypoint: ['/bin/sh'], env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },

@@ -3,6 +3,7 @@ import { renderChart, type Values } from '../chart/helm.ts';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
 import type { PodObject } from './observed-pod.ts';
+import { locateResources } from './resource-paths.ts';
 
 /** What differs from the chart's defaults. */
 export interface ControllerInstallation {
@@ -45,11 +46,40 @@ export async function installController(
   return controller;
 }
 
+/** Everything that the chart can have: whatever a file has installed is among it. */
+const allValues: Values = {
+  controller: { podDisruptionBudget: { minAvailable: 1 } },
+  inferenceExtension: { enabled: true },
+  networkPolicy: { enabled: true },
+  rbac: { aggregateRoles: true },
+};
+
 /** Removes the controller, if there is one, and waits until it has ended. What it has deployed stays. */
 export async function removeController(cluster: Cluster): Promise<void> {
-  await cluster.delete(await render({}, []));
+  await cluster.delete(await render(allValues, []));
   const controller = new InstalledController(cluster);
   await cluster.waitFor(async () => (await controller.listPods()).length === 0, { what: 'no controller is left' });
+}
+
+/** What an installation leaves behind in its namespace, releases of helm included. */
+const leftKinds = ['Secret', 'ConfigMap', 'Lease', 'GatewayParameters', 'Pod'];
+
+/** As if nothing but the CRDs had ever been installed: for files that share a cluster and install charts themselves, or look for what is not there. */
+export async function clearInstallation(cluster: Cluster): Promise<void> {
+  await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: installationNamespace } });
+  await removeController(cluster);
+  // Those of an earlier file do not work any more, and have nothing to end in good order.
+  const options = { gracePeriodSeconds: 0 };
+  for (const kind of leftKinds) await cluster.api.delete(locateResources(kind, installationNamespace), options);
+  await cluster.delete({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'GatewayClass',
+    metadata: { name: 'proxy' },
+  });
+  await cluster.waitFor(
+    async () => (await cluster.api.list(locateResources('Pod', installationNamespace))).length === 0,
+    { what: `no pods are left in ${installationNamespace}` },
+  );
 }
 
 async function render(values: Values, args: readonly string[]): Promise<string> {

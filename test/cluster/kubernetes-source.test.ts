@@ -22,15 +22,19 @@ import {
   createRoute,
   toService,
 } from './cluster-resources.ts';
-import { installationNamespace } from './installed-controller.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { clearInstallation, installationNamespace } from './installed-controller.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const home = claimNamespace('kubernetes-source');
 let cluster: Cluster;
 let client: KubernetesClient;
 
 before(async () => {
-  cluster = await startCluster({ hasNode: false });
+  cluster = await joinCluster({ furtherNamespaces: ['one', 'two'] });
+  // Nobody else may look after what is written here.
+  await clearInstallation(cluster);
   client = await connectKubernetes({
     log: silentLog,
     env: {},
@@ -40,7 +44,7 @@ before(async () => {
 });
 after(async () => {
   await client?.close();
-  await cluster?.stop();
+  await leaveCluster();
 });
 
 /** Starts a source as the controller does. It stops with the test. */
@@ -80,7 +84,7 @@ const isShown =
   (resources: Resources): boolean =>
     JSON.stringify(listNames(resources[kind])) === JSON.stringify(names);
 
-const createRules = (name: string, expression: string, namespace = 'default'): object =>
+const createRules = (name: string, expression: string, namespace = home): object =>
   createPolicy(
     name,
     { kind: 'HTTPRoute', name },
@@ -99,10 +103,10 @@ test('what is there, a change, and a deletion', async (t) => {
   const first = await waitUntil(
     source,
     'everything is shown at first',
-    isShown('httpRoutes', 'default/a', 'default/b'),
+    isShown('httpRoutes', `${home}/a`, `${home}/b`),
   );
-  assert.deepEqual(listNames(first.gateways), ['default/web']);
-  assert.deepEqual(listNames(first.proxyPolicies), ['default/a']);
+  assert.deepEqual(listNames(first.gateways), [`${home}/web`]);
+  assert.deepEqual(listNames(first.proxyPolicies), [`${home}/a`]);
   assert.deepEqual(first.invalid, []);
   // What the API server itself makes is read as well.
   assert.ok(listNames(first.services).includes('default/kubernetes'));
@@ -120,19 +124,19 @@ test('what is there, a change, and a deletion', async (t) => {
   assert.equal(second.gateways, first.gateways);
 
   await cluster.api.delete(locateResource({ kind: 'HTTPRoute', name: 'a' }));
-  const third = await waitUntil(source, 'the deletion is shown', isShown('httpRoutes', 'default/b'));
+  const third = await waitUntil(source, 'the deletion is shown', isShown('httpRoutes', `${home}/b`));
   assert.equal(third.proxyPolicies, first.proxyPolicies);
 });
 
 test('a status that is written changes no resources, and is told', async (t) => {
   const source = startSource(t);
-  const shown = await waitUntil(source, 'the Gateway is shown', isShown('gateways', 'default/web'));
+  const shown = await waitUntil(source, 'the Gateway is shown', isShown('gateways', `${home}/web`));
   const told: string[] = [];
   source.onStatusChange((...object) => told.push(object.join(' ')));
   const path = `${locateResource({ kind: 'Gateway', name: 'web' })}/status`;
   await cluster.api.patch(path, { status: { addresses: [{ type: 'IPAddress', value: '192.0.2.1' }] } });
-  await cluster.waitFor(() => told.includes('Gateway default web'), { what: 'the status is told', intervalMs: 5 });
-  assert.match(JSON.stringify(source.findStatus('Gateway', 'default', 'web')?.status), /"192\.0\.2\.1"/);
+  await cluster.waitFor(() => told.includes(`Gateway ${home} web`), { what: 'the status is told', intervalMs: 5 });
+  assert.match(JSON.stringify(source.findStatus('Gateway', home, 'web')?.status), /"192\.0\.2\.1"/);
   assert.equal(source.resources.get(), shown);
 });
 
@@ -142,7 +146,7 @@ test('an object that is made anew under its name is told, although it is as it w
   const path = locateResource({ kind: 'ProxyPolicy', name: 'again' });
   await cluster.apply(object);
   await cluster.api.patch(`${path}/status`, { status: { ancestors: [] } });
-  await waitUntil(source, 'it is shown', ({ proxyPolicies }) => listNames(proxyPolicies).includes('default/again'));
+  await waitUntil(source, 'it is shown', ({ proxyPolicies }) => listNames(proxyPolicies).includes(`${home}/again`));
   const { uid } = (await cluster.api.get(path)).metadata;
   const told: (string | undefined)[] = [];
   source.onStatusChange((kind, namespace, name) => {
@@ -167,16 +171,16 @@ test('what the API server takes and nobody can use is shown as invalid, until it
   );
   assert.deepEqual(
     invalid.map(({ kind, namespace, name }) => ({ kind, namespace, name })),
-    [{ kind: 'ProxyPolicy', namespace: 'default', name: 'broken' }],
+    [{ kind: 'ProxyPolicy', namespace: home, name: 'broken' }],
   );
   assert.match(JSON.stringify(invalid[0]!.problems), /matchExpressions/);
-  assert.ok(!listNames(proxyPolicies).includes('default/broken'));
+  assert.ok(!listNames(proxyPolicies).includes(`${home}/broken`));
 
   await cluster.apply(createRules('broken', 'request.method == "GET"'));
   await waitUntil(
     source,
     'it is shown as valid',
-    (resources) => resources.invalid.length === 0 && listNames(resources.proxyPolicies).includes('default/broken'),
+    (resources) => resources.invalid.length === 0 && listNames(resources.proxyPolicies).includes(`${home}/broken`),
   );
 });
 
@@ -256,7 +260,7 @@ test('what happened while nobody watched is found by a list, when the API server
   t.after(() => open());
   const source = startSource(t, { client: gated, onRelist: (kind, reason) => relists.push(`${kind} ${reason}`) });
   await cluster.apply([createRules('stays', 'true'), createRules('goes', 'true')]);
-  const names = ['default/a', 'default/broken', 'default/goes', 'default/stays', 'two/r'];
+  const names = [`${home}/a`, `${home}/broken`, `${home}/goes`, `${home}/stays`, 'two/r'];
   const shown = await waitUntil(source, 'the policies are shown', isShown('proxyPolicies', ...names));
   assert.equal(relists.length, 0, relists.join());
 
@@ -270,12 +274,12 @@ test('what happened while nobody watched is found by a list, when the API server
   assert.equal(source.resources.get(), shown, 'it stays as last seen');
 
   open();
-  const after410 = ['default/a', 'default/broken', 'default/comes', 'default/stays', 'two/r'];
+  const after410 = [`${home}/a`, `${home}/broken`, `${home}/comes`, `${home}/stays`, 'two/r'];
   const found = await waitUntil(source, 'what is there now is shown', isShown('proxyPolicies', ...after410));
   assert.ok(relists.includes('ProxyPolicy expired'), relists.join());
   assert.equal(found.httpRoutes, shown.httpRoutes, 'what did not change is the same object');
 
   await cluster.api.delete(locateResource({ kind: 'ProxyPolicy', name: 'comes' }));
-  const left = after410.filter((name) => name !== 'default/comes');
+  const left = after410.filter((name) => name !== `${home}/comes`);
   await waitUntil(source, 'what happens from now on is shown', isShown('proxyPolicies', ...left));
 });

@@ -4,20 +4,36 @@ import { after, before, test } from 'node:test';
 import type { Cluster } from './cluster.ts';
 import { createEcho, createGateway, createRoute, toService } from './cluster-resources.ts';
 import { waitForGatewayPod, waitUntilReachable } from './deployed-gateway.ts';
-import { buildProductImages } from './image-table.ts';
-import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { buildProductImages, createCheckoutImages } from './image-table.ts';
+import {
+  installationNamespace,
+  installController,
+  type InstalledController,
+  removeController,
+} from './installed-controller.ts';
 import { waitUntilWell } from './resource-conditions.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('product-images');
 let cluster: Cluster;
 let controller: InstalledController;
 
 before(async () => {
-  cluster = await startCluster({ images: await buildProductImages() });
+  cluster = await joinCluster();
+  // That of another file runs from the checkout.
+  await removeController(cluster);
+  await cluster.addImages(await buildProductImages());
   await cluster.apply(createEcho('echo'));
   controller = await installController(cluster);
 });
-after(() => cluster?.stop());
+after(async () => {
+  if (cluster !== undefined) {
+    await removeController(cluster);
+    await cluster.addImages(createCheckoutImages(cluster.folder));
+  }
+  await leaveCluster();
+});
 
 test('the controller deploys a gateway that serves', async () => {
   await cluster.apply([createGateway('web'), createRoute('to-echo', { to: toService('echo') })]);
@@ -36,7 +52,7 @@ test('its containers have the files of the image, and no shell', async () => {
   const gatewayPod = await waitForGatewayPod(cluster, 'web');
   const containers = [
     { namespace: installationNamespace, pod: controllerPod!.metadata.name, container: 'controller' },
-    { namespace: 'default', pod: gatewayPod.metadata.name, container: 'gateway' },
+    { namespace, pod: gatewayPod.metadata.name, container: 'gateway' },
   ];
   for (const name of containers) {
     assert.notEqual((await cluster.exec({ ...name, command: ['/bin/sh', '-c', 'true'] })).exitCode, 0);

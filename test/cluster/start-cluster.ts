@@ -1,6 +1,6 @@
 // Starts a Kubernetes cluster for a test: a real etcd, API server and controller manager, and one node whose pods are processes
 // in namespaces. README.md beside this file says how to use it. Everything ends with the test process, however that ends.
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installEtcd } from '../../scripts/install-etcd.ts';
 import { installGatewayApi } from '../../scripts/install-gateway-api.ts';
@@ -9,9 +9,10 @@ import { installKubernetes } from '../../scripts/install-kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { Cluster } from './cluster.ts';
 import { connectHost, createHostLink, nameHostLink, readLinkIndex } from './host-link.ts';
-import { createDefaultImages, createInferenceImages, type ImageTable } from './image-table.ts';
+import { checkout, createDefaultImages, createInferenceImages, type ImageTable, nonRoot } from './image-table.ts';
 import { createKubectl } from './kubectl.ts';
 import { requireMachine } from './machine.ts';
+import { copyPodPrograms } from './pod-program.ts';
 import { createRunFolder } from './run-folder.ts';
 import { runCommand } from './run-command.ts';
 import { SupervisorProcess } from './supervisor-process.ts';
@@ -25,6 +26,8 @@ export interface ClusterOptions {
   readonly hasNode?: boolean;
   /** False: neither the Gateway API's CRDs nor ours. */
   readonly hasCrds?: boolean;
+  /** True: the kinds of the Gateway API that nobody here reads, too, for its conformance suite. They are a fifth of what a start costs. */
+  readonly hasWholeGatewayApi?: boolean;
   /** True: the CRD of InferencePool, too, and the image `lwepp`, its small endpoint picker. */
   readonly hasInferenceExtension?: boolean;
   /** What the API server is asked about this user is written down: see `Cluster.readAuthorizations`. */
@@ -37,6 +40,14 @@ export interface ClusterOptions {
 
 const ownCrds = join(import.meta.dirname, '..', '..', 'charts', 'proxy-crds', 'templates');
 
+/** The files with the kinds that the controller and gateways read. */
+const readKinds = /_(?:gatewayclasses|gateways|httproutes|referencegrants)\.yaml$/;
+
+async function listYaml(folder: string): Promise<readonly string[]> {
+  const files = (await readdir(folder)).filter((file) => /\.ya?ml$/.test(file));
+  return files.map((file) => join(folder, file));
+}
+
 /** Starts a cluster. The first call on a machine builds the programs, which takes minutes. Call `stop()` in the end. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const report = options.report ?? ((line: string) => console.log(line));
@@ -48,6 +59,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     options.hasInferenceExtension === true ? await installInferenceExtension(report) : undefined;
 
   const folder = await createRunFolder();
+  if (options.hasNode ?? true) await copyPodPrograms(checkout, folder, nonRoot);
   const supervisor = new SupervisorProcess(folder);
   try {
     await supervisor.waitStarted();
@@ -59,7 +71,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       apiServer: join(kubernetes, 'kube-apiserver'),
       controllerManager: join(kubernetes, 'kube-controller-manager'),
       images: {
-        ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic') }),
+        ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic'), runFolder: folder }),
         ...(inferenceExtension === undefined
           ? {}
           : createInferenceImages({ endpointPicker: join(inferenceExtension, 'lwepp') })),
@@ -67,9 +79,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       },
       hasNode: options.hasNode ?? true,
       admissionPlugins: options.admissionPlugins ?? [],
-      crdFolders: [
-        ...((options.hasCrds ?? true) ? [join(gatewayApi, 'crds'), ownCrds] : []),
-        ...(inferenceExtension === undefined ? [] : [join(inferenceExtension, 'crds')]),
+      crdFiles: [
+        ...((options.hasCrds ?? true)
+          ? [
+              ...(await listYaml(join(gatewayApi, 'crds'))).filter(
+                (file) => options.hasWholeGatewayApi === true || readKinds.test(file),
+              ),
+              ...(await listYaml(ownCrds)),
+            ]
+          : []),
+        ...(inferenceExtension === undefined ? [] : await listYaml(join(inferenceExtension, 'crds'))),
       ],
       ...(options.recordedUser === undefined ? {} : { recordedUser: options.recordedUser }),
     });

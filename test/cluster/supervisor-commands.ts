@@ -19,8 +19,8 @@ export interface BootOptions {
   readonly recordedUser?: string;
   /** Switched on beside the API server's defaults. */
   readonly admissionPlugins: readonly string[];
-  /** Folders with CRDs that are there from the beginning. */
-  readonly crdFolders: readonly string[];
+  /** YAML files with CRDs that are there from the beginning. */
+  readonly crdFiles: readonly string[];
 }
 
 /** What clients need. */

@@ -40,7 +40,7 @@ let hasPassed = false;
 before(async () => {
   // The suite has a DNS server for UDPRoutes, which are no part of the profile; it only waits until its pod is ready.
   const coredns = { entrypoint: ['/bin/sh', '-c', 'exec sleep infinity'], env: { PATH: '/usr/bin:/bin' } };
-  cluster = await startCluster({ images: { coredns } });
+  cluster = await startCluster({ images: { coredns }, hasWholeGatewayApi: true });
   await installController(cluster);
   await waitUntilWell(cluster, [{ kind: 'GatewayClass', name: gatewayClass }]);
 });

@@ -24,7 +24,7 @@ let cluster: Cluster;
 let hasPassed = false;
 
 before(async () => {
-  cluster = await startCluster({ hasInferenceExtension: true });
+  cluster = await startCluster({ hasInferenceExtension: true, hasWholeGatewayApi: true });
   await installController(cluster, { values: { inferenceExtension: { enabled: true } } });
   await waitUntilWell(cluster, [{ kind: 'GatewayClass', name: gatewayClass }]);
 });

@@ -106,14 +106,16 @@ function listCapabilities(
 }
 
 async function bindImageFiles(image: Image): Promise<readonly Bind[]> {
-  return Promise.all(
-    Object.entries(image.files ?? {}).map(async ([target, source]) => ({
-      source,
-      target,
-      isReadOnly: true,
-      isFolder: await isFolder(source),
-    })),
-  );
+  const bind = async ([target, source]: [string, string], isReadOnly: boolean): Promise<Bind> => ({
+    source,
+    target,
+    isReadOnly,
+    isFolder: await isFolder(source),
+  });
+  return Promise.all([
+    ...Object.entries(image.files ?? {}).map((file) => bind(file, true)),
+    ...Object.entries(image.ownFiles ?? {}).map((file) => bind(file, false)),
+  ]);
 }
 
 async function bindVolumes({ container, sources, volumes }: PlanInput): Promise<readonly Bind[]> {

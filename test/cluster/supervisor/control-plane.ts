@@ -23,8 +23,8 @@ export interface ControlPlaneOptions {
   /** Set: what the API server is asked about this user is written down. */
   readonly recordedUser?: string;
   readonly admissionPlugins: readonly string[];
-  /** Folders with CRDs, and what goes with them, that are there before anything else is. */
-  readonly crdFolders: readonly string[];
+  /** YAML files with CRDs, and what goes with them, that are there before anything else is. */
+  readonly crdFiles: readonly string[];
 }
 
 /** The programs that tests can stop, pause and start. */
@@ -89,7 +89,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   processes.apiserver.start();
   await waitReady('apiserver');
   // Before the controller manager, which looks only twice a minute for kinds that have come, and collects no garbage of others until then.
-  await installCrds(client, options.crdFolders);
+  await installCrds(client, options.crdFiles);
   processes['controller-manager'].start();
   await waitReady('controller-manager');
   return {
