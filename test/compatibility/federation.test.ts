@@ -1,48 +1,25 @@
 // Ten real MCP servers of npm and PyPI behind one endpoint, used by real MCP clients (SDK v1, SDK v2, Python). Writes its section of docs/compatibility.md.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import {
-  type InstalledMcpServers,
-  installMcpServers,
-  McpServersUnavailableError,
-} from '../../scripts/install-mcp-servers.ts';
-import { installPythonMcp, pythonMcpVersions } from '../../scripts/install-python-mcp.ts';
+import { installMcpServers, McpServersUnavailableError } from '../../scripts/install-mcp-servers.ts';
 import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import type { GatewayRun } from '../kit/run-gateway.ts';
 import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { waitUntilAnswered } from '../mcp/everything-server.ts';
 import { startFederatedGateway } from '../mcp/federated-gateway.ts';
-import { type ClientLibrary, type DrivenClient, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
+import type { ClientLibrary, DrivenClient } from '../mcp/sdk-clients.ts';
+import { installClientLibraries } from './client-libraries.ts';
 import { type FederationOutcome, formatFederationPage, type FoundServer } from './federation-page.ts';
 import { type FederationContext, federationScenarios, serveWebPages, type WebPages } from './federation-scenarios.ts';
+import { installedOrExit } from './installed-or-exit.ts';
+import { listPackageVersions, pythonVersions } from './package-versions.ts';
 import { writePageSection } from './page-section.ts';
-import { createPythonLibrary } from './python-client.ts';
 import { realServers, type RunningRealServers, startRealServers } from './real-servers.ts';
 
-const [python1, python2] = pythonMcpVersions;
-const interpreters = new Map<string, string>();
-let installed: InstalledMcpServers;
-try {
-  installed = await installMcpServers((line) => console.log(line));
-  for (const version of pythonMcpVersions) {
-    interpreters.set(version, await installPythonMcp(version, (line) => console.log(line)));
-  }
-} catch (error) {
-  if (!(error instanceof PythonUnavailableError || error instanceof McpServersUnavailableError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
-
-const libraries: readonly ClientLibrary[] = [
-  sdkV1,
-  sdkV2,
-  sdkV2Stateless,
-  createPythonLibrary(interpreters.get(python1)!, python1, false),
-  createPythonLibrary(interpreters.get(python2)!, python2, false),
-  createPythonLibrary(interpreters.get(python2)!, python2, true),
-];
+const installed = await installedOrExit(installMcpServers, McpServersUnavailableError, PythonUnavailableError);
+const clientLibraries = await installedOrExit(installClientLibraries, PythonUnavailableError);
+const libraries = clientLibraries.all;
 
 /** The one that is killed. Its calls last as long as the page that it fetches. */
 const victim = 'web';
@@ -85,6 +62,7 @@ before(async () => {
 
 after(async () => {
   await Promise.all([...contexts.values()].map(({ client }) => client.close().catch(() => {})));
+  await clientLibraries.stop();
   await gateway?.stop();
   const left = await servers?.stop();
   await pages?.close();
@@ -241,13 +219,7 @@ async function describeServers(): Promise<readonly FoundServer[]> {
 }
 
 async function listVersions(): Promise<string[]> {
-  const names = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/client'];
-  const clients = await Promise.all(
-    names.map(async (name) => {
-      const manifest = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
-      return `${name} ${(JSON.parse(await readFile(manifest, 'utf8')) as { version: string }).version}`;
-    }),
-  );
+  const clients = await listPackageVersions(['@modelcontextprotocol/sdk', '@modelcontextprotocol/client']);
   const bridges = ['supergateway', 'mcp-proxy'].map((name) => `${name} ${installed.versions.get(name)}`);
-  return [...clients, ...pythonMcpVersions.map((version) => `Python mcp ${version}`), ...bridges];
+  return [...clients, ...pythonVersions, ...bridges];
 }
