@@ -17,7 +17,11 @@ if modern_library:
     import httpx2 as httpx
     import mcp_types as types
     from mcp import Client
+    from mcp.client import session as session_module
     from mcp.client.subscriptions import ResourceUpdated, ToolsListChanged
+
+    # After ten seconds it would take a server on a busy machine for one of an older version.
+    session_module.DISCOVER_TIMEOUT_SECONDS = 120
 else:
     import httpx
     import mcp.types as types
