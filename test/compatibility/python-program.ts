@@ -75,9 +75,8 @@ interface ProgressLine extends EventLine {
 }
 
 function startProgram(python: string, script: string): RunningProgram {
+  // Its input ends with this process, and then it does.
   const child = spawn(python, [script], { stdio: ['pipe', 'pipe', 'pipe'] });
-  const leaveNothing = (): void => void child.kill('SIGKILL');
-  process.once('exit', leaveNothing);
   let hasEnded = false;
   let complaints = '';
   const hearers = new Map<number, (event: PythonEvent) => void>();
@@ -95,7 +94,6 @@ function startProgram(python: string, script: string): RunningProgram {
     .catch((error: unknown) => (complaints += String(error)))
     .then(() => {
       hasEnded = true;
-      process.off('exit', leaveNothing);
       failAll(new PythonClientError(`The Python program ended:\n${complaints}`));
     });
   // What cannot be written belongs to a program that has ended, which fails everything.
