@@ -105,7 +105,7 @@ for (const [index, library] of libraries.entries()) {
 
 describe('a server goes, and comes back, while all clients are connected', () => {
   const target = (): RunningRealServers['all'][number] => servers.all.find(({ name }) => name === victim)!;
-  /** Whether the list has the tools of the one that is killed, and which servers it says are missing. One list, because each may start processes behind a bridge. */
+  /** Whether the list has the tools of the one that is killed, and which servers it says are missing. One list, and seldom, because each may start processes behind a bridge. */
   const look = async (client: DrivenClient): Promise<{ readonly isThere: boolean; readonly missing: unknown }> => {
     const answer = await client.ask('tools/list');
     const names = (answer['tools'] as { name: string }[]).map(({ name }) => name);
@@ -115,6 +115,7 @@ describe('a server goes, and comes back, while all clients are connected', () =>
       missing: meta?.['gateway.proxy/unavailable'],
     };
   };
+  const lookEvery = { intervalMs: 1_000 };
   const heard = new Map<DrivenClient, number>();
   let calls: ReadonlyMap<ClientLibrary, Promise<unknown>>;
 
@@ -141,10 +142,14 @@ describe('a server goes, and comes back, while all clients are connected', () =>
       const failure = await calls.get(library);
       assert.ok(failure instanceof Error, JSON.stringify(failure));
       assert.match(failure.message, new RegExp(`\\b${victim}\\b`));
-      const without = await waitFor('the list without it', async () => {
-        const seen = await look(client);
-        return seen.isThere ? undefined : seen;
-      });
+      const without = await waitFor(
+        'the list without it',
+        async () => {
+          const seen = await look(client);
+          return seen.isThere ? undefined : seen;
+        },
+        lookEvery,
+      );
       assert.deepEqual(without.missing, [victim]);
       await assert.rejects(
         client.callFully(`${victim}_fetch`, { url: pages.addPage('x') }),
@@ -165,10 +170,14 @@ describe('a server goes, and comes back, while all clients are connected', () =>
     test(`${library.name}: ${returnTitle}`, async () => {
       const { client } = contexts.get(library)!;
       await waitFor('the client is told', () => client.changed.length > heard.get(client)!);
-      const complete = await waitFor('the list with it', async () => {
-        const seen = await look(client);
-        return seen.isThere ? seen : undefined;
-      });
+      const complete = await waitFor(
+        'the list with it',
+        async () => {
+          const seen = await look(client);
+          return seen.isThere ? seen : undefined;
+        },
+        lookEvery,
+      );
       assert.equal(complete.missing, undefined);
       const answer = await client.callFully(`${victim}_fetch`, { url: pages.addPage('It is back.') });
       assert.match(JSON.stringify(answer), /It is back\./);
