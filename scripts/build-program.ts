@@ -8,7 +8,6 @@ import { bundleEntryPoint } from './image/bundle.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-
 const programFolder = join(checkout, 'build', 'program');
 const servingEntry = 'src/cmd/gateway-image.ts';
 const programs = [
@@ -56,7 +55,7 @@ function listWitnesses(inputs: readonly string[]): readonly string[] {
 
 /** Of the launcher, which is plain JavaScript. */
 interface Launcher {
-  findProgram(folder: string, command: string): { readonly file: string; readonly isBuilt: boolean };
+  readonly findProgram: (folder: string, command: string) => { readonly file: string; readonly isBuilt: boolean };
 }
 
 /** Builds what the launcher would not take, because it is not there or something has changed since. */

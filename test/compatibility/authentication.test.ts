@@ -1,14 +1,13 @@
 // Real MCP clients with OAuth (SDK v1, SDK v2, Python, a page in Chromium) crossed with identity providers, through the gateway. Writes its part of docs/compatibility.md.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { dexVersion, installDex } from '../../scripts/install-dex.ts';
 import { GoProgramUnavailableError } from '../../scripts/install-go-programs.ts';
 import { installKeycloak, keycloakVersion } from '../../scripts/install-keycloak.ts';
 import { installPythonMcp, pythonMcpVersions } from '../../scripts/install-python-mcp.ts';
-import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import { installSpring, springVersion } from '../../scripts/install-spring.ts';
 import { JavaProgramUnavailableError } from '../../scripts/java-programs.ts';
+import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import { walkJourney } from '../idp/auth-journey.ts';
 import { type AuthSetup, isBroker, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
 import { createDexSetups } from '../idp/dex.ts';
@@ -25,8 +24,11 @@ import { allowOrigin } from './allow-origin.ts';
 import { type AuthenticationRow, type Cell, formatAuthenticationSection } from './authentication-page.ts';
 import { type BrowserClient, ChromiumUnavailableError, startBrowserClient } from './browser-client.ts';
 import { checkForPage } from './checked-page.ts';
+import { installedOrExit } from './installed-or-exit.ts';
+import { listPackageVersions, pythonVersions } from './package-versions.ts';
 import { writePageSection } from './page-section.ts';
-import { createPythonAuthLibrary } from './python-auth-client.ts';
+import { createPythonAuthLibrary, pythonAuthClientScript } from './python-auth-client.ts';
+import { createPythonProgram, type PythonProgram } from './python-program.ts';
 
 const report = (line: string): void => console.log(line);
 
@@ -48,6 +50,7 @@ function asClient(library: AuthClientLibrary): Client {
 
 interface Prepared {
   readonly libraries: readonly AuthClientLibrary[];
+  readonly programs: readonly PythonProgram[];
   readonly keycloakFolder: string;
   readonly dexFolder: string;
   readonly springProgram: string;
@@ -56,25 +59,25 @@ interface Prepared {
 
 async function prepare(): Promise<Prepared> {
   const libraries = [authSdkV1, authSdkV2];
+  const programs: PythonProgram[] = [];
   for (const version of pythonMcpVersions) {
-    libraries.push(createPythonAuthLibrary(await installPythonMcp(version, report), version));
+    const program = createPythonProgram(await installPythonMcp(version, report), pythonAuthClientScript);
+    programs.push(program);
+    libraries.push(createPythonAuthLibrary(program, version));
   }
   const keycloakFolder = await installKeycloak(report);
   const springProgram = await installSpring(report);
   const dexFolder = await installDex(report);
-  return { libraries, keycloakFolder, dexFolder, springProgram, page: await startBrowserClient() };
+  return { libraries, programs, keycloakFolder, dexFolder, springProgram, page: await startBrowserClient() };
 }
 
-const { libraries, keycloakFolder, dexFolder, springProgram, page } = await prepare().catch((error: unknown) => {
-  const isExpected =
-    error instanceof PythonUnavailableError ||
-    error instanceof JavaProgramUnavailableError ||
-    error instanceof GoProgramUnavailableError ||
-    error instanceof ChromiumUnavailableError;
-  if (!isExpected) throw error;
-  console.error(error.message);
-  process.exit(1);
-});
+const { libraries, programs, keycloakFolder, dexFolder, springProgram, page } = await installedOrExit(
+  prepare,
+  ChromiumUnavailableError,
+  GoProgramUnavailableError,
+  JavaProgramUnavailableError,
+  PythonUnavailableError,
+);
 
 const browserClient: Client = {
   name: 'SDK v2 in Chromium',
@@ -127,6 +130,7 @@ const rows: AuthenticationRow[] = [];
 
 after(async () => {
   await page.close();
+  await Promise.all(programs.map((program) => program.stop()));
   keycloakEnd.abort();
   await starting.then(
     (started) => started.stop(),
@@ -236,13 +240,6 @@ async function readFlow({ gateway }: ProtectedSystem): Promise<string> {
 
 async function listVersions(): Promise<string[]> {
   const names = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/client', 'oidc-provider'];
-  const installed = await Promise.all(
-    names.map(async (name) => {
-      const manifest = new URL(`node_modules/${name}/package.json`, new URL('../../', import.meta.url));
-      return `${name} ${(JSON.parse(await readFile(manifest, 'utf8')) as { version: string }).version}`;
-    }),
-  );
-  const python = pythonMcpVersions.map((version) => `Python mcp ${version}`);
   const real = [`Keycloak ${keycloakVersion}`, `Dex ${dexVersion}`, `Spring Authorization Server ${springVersion}`];
-  return [...installed, ...python, ...real, `Chromium ${page.version}`];
+  return [...(await listPackageVersions(names)), ...pythonVersions, ...real, `Chromium ${page.version}`];
 }

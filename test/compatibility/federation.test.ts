@@ -1,48 +1,25 @@
 // Ten real MCP servers of npm and PyPI behind one endpoint, used by real MCP clients (SDK v1, SDK v2, Python). Writes its section of docs/compatibility.md.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import {
-  type InstalledMcpServers,
-  installMcpServers,
-  McpServersUnavailableError,
-} from '../../scripts/install-mcp-servers.ts';
-import { installPythonMcp, pythonMcpVersions } from '../../scripts/install-python-mcp.ts';
+import { installMcpServers, McpServersUnavailableError } from '../../scripts/install-mcp-servers.ts';
 import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import type { GatewayRun } from '../kit/run-gateway.ts';
 import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { waitUntilAnswered } from '../mcp/everything-server.ts';
 import { startFederatedGateway } from '../mcp/federated-gateway.ts';
-import { type ClientLibrary, type DrivenClient, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
+import type { ClientLibrary, DrivenClient } from '../mcp/sdk-clients.ts';
+import { installClientLibraries } from './client-libraries.ts';
 import { type FederationOutcome, formatFederationPage, type FoundServer } from './federation-page.ts';
 import { type FederationContext, federationScenarios, serveWebPages, type WebPages } from './federation-scenarios.ts';
+import { installedOrExit } from './installed-or-exit.ts';
+import { listPackageVersions, pythonVersions } from './package-versions.ts';
 import { writePageSection } from './page-section.ts';
-import { createPythonLibrary } from './python-client.ts';
 import { realServers, type RunningRealServers, startRealServers } from './real-servers.ts';
 
-const [python1, python2] = pythonMcpVersions;
-const interpreters = new Map<string, string>();
-let installed: InstalledMcpServers;
-try {
-  installed = await installMcpServers((line) => console.log(line));
-  for (const version of pythonMcpVersions) {
-    interpreters.set(version, await installPythonMcp(version, (line) => console.log(line)));
-  }
-} catch (error) {
-  if (!(error instanceof PythonUnavailableError || error instanceof McpServersUnavailableError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
-
-const libraries: readonly ClientLibrary[] = [
-  sdkV1,
-  sdkV2,
-  sdkV2Stateless,
-  createPythonLibrary(interpreters.get(python1)!, python1, false),
-  createPythonLibrary(interpreters.get(python2)!, python2, false),
-  createPythonLibrary(interpreters.get(python2)!, python2, true),
-];
+const installed = await installedOrExit(installMcpServers, McpServersUnavailableError, PythonUnavailableError);
+const clientLibraries = await installedOrExit(installClientLibraries, PythonUnavailableError);
+const libraries = clientLibraries.all;
 
 /** The one that is killed. Its calls last as long as the page that it fetches. */
 const victim = 'web';
@@ -85,6 +62,7 @@ before(async () => {
 
 after(async () => {
   await Promise.all([...contexts.values()].map(({ client }) => client.close().catch(() => {})));
+  await clientLibraries.stop();
   await gateway?.stop();
   const left = await servers?.stop();
   await pages?.close();
@@ -127,7 +105,7 @@ for (const [index, library] of libraries.entries()) {
 
 describe('a server goes, and comes back, while all clients are connected', () => {
   const target = (): RunningRealServers['all'][number] => servers.all.find(({ name }) => name === victim)!;
-  /** Whether the list has the tools of the one that is killed, and which servers it says are missing. One list, because each may start processes behind a bridge. */
+  /** Whether the list has the tools of the one that is killed, and which servers it says are missing. One list, and seldom, because each may start processes behind a bridge. */
   const look = async (client: DrivenClient): Promise<{ readonly isThere: boolean; readonly missing: unknown }> => {
     const answer = await client.ask('tools/list');
     const names = (answer['tools'] as { name: string }[]).map(({ name }) => name);
@@ -137,6 +115,7 @@ describe('a server goes, and comes back, while all clients are connected', () =>
       missing: meta?.['gateway.proxy/unavailable'],
     };
   };
+  const lookEvery = { intervalMs: 1_000 };
   const heard = new Map<DrivenClient, number>();
   let calls: ReadonlyMap<ClientLibrary, Promise<unknown>>;
 
@@ -163,10 +142,14 @@ describe('a server goes, and comes back, while all clients are connected', () =>
       const failure = await calls.get(library);
       assert.ok(failure instanceof Error, JSON.stringify(failure));
       assert.match(failure.message, new RegExp(`\\b${victim}\\b`));
-      const without = await waitFor('the list without it', async () => {
-        const seen = await look(client);
-        return seen.isThere ? undefined : seen;
-      });
+      const without = await waitFor(
+        'the list without it',
+        async () => {
+          const seen = await look(client);
+          return seen.isThere ? undefined : seen;
+        },
+        lookEvery,
+      );
       assert.deepEqual(without.missing, [victim]);
       await assert.rejects(
         client.callFully(`${victim}_fetch`, { url: pages.addPage('x') }),
@@ -187,10 +170,14 @@ describe('a server goes, and comes back, while all clients are connected', () =>
     test(`${library.name}: ${returnTitle}`, async () => {
       const { client } = contexts.get(library)!;
       await waitFor('the client is told', () => client.changed.length > heard.get(client)!);
-      const complete = await waitFor('the list with it', async () => {
-        const seen = await look(client);
-        return seen.isThere ? seen : undefined;
-      });
+      const complete = await waitFor(
+        'the list with it',
+        async () => {
+          const seen = await look(client);
+          return seen.isThere ? seen : undefined;
+        },
+        lookEvery,
+      );
       assert.equal(complete.missing, undefined);
       const answer = await client.callFully(`${victim}_fetch`, { url: pages.addPage('It is back.') });
       assert.match(JSON.stringify(answer), /It is back\./);
@@ -241,13 +228,7 @@ async function describeServers(): Promise<readonly FoundServer[]> {
 }
 
 async function listVersions(): Promise<string[]> {
-  const names = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/client'];
-  const clients = await Promise.all(
-    names.map(async (name) => {
-      const manifest = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
-      return `${name} ${(JSON.parse(await readFile(manifest, 'utf8')) as { version: string }).version}`;
-    }),
-  );
+  const clients = await listPackageVersions(['@modelcontextprotocol/sdk', '@modelcontextprotocol/client']);
   const bridges = ['supergateway', 'mcp-proxy'].map((name) => `${name} ${installed.versions.get(name)}`);
-  return [...clients, ...pythonMcpVersions.map((version) => `Python mcp ${version}`), ...bridges];
+  return [...clients, ...pythonVersions, ...bridges];
 }

@@ -1,19 +1,16 @@
-"""An MCP client with OAuth on PyPI `mcp` (1.x or 2.x) that another program drives: one JSON command per line in, one JSON line out.
+"""MCP clients with OAuth on PyPI `mcp` (1.x or 2.x) that another program drives (serve_clients.py).
 
-Commands: {"id", "op": "connect" | "list" | "call" | "tokens" | "spoil" | "close", ...}, answered with {"id", "result"} or
-{"id", "error"}; and {"op": "callback", "url"} without an answer. In between: {"event": "request" | "authorize", ...}.
+Events: "request", and "authorize", after which the other program tells them the "callback".
 """
 
 import asyncio
 import contextlib
 import importlib.metadata
-import json
-import sys
-import traceback
 from urllib.parse import parse_qs, urlsplit
 
 from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.client.streamable_http import streamable_http_client
+from serve_clients import serve
 
 modern_library = int(importlib.metadata.version("mcp").split(".")[0]) >= 2
 if modern_library:
@@ -24,11 +21,6 @@ else:
     import httpx
     from mcp import ClientSession
     from mcp.shared.auth import OAuthClientMetadata
-
-
-def write(message):
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 class Memory(TokenStorage):
@@ -52,31 +44,39 @@ class Memory(TokenStorage):
 
 
 class Tap(httpx.AsyncHTTPTransport):
+    def __init__(self, tell):
+        super().__init__()
+        self.tell = tell
+
     async def handle_async_request(self, request):
         response = await super().handle_async_request(request)
-        write({"event": "request", "method": request.method, "url": str(request.url), "status": response.status_code})
+        self.tell("request", method=request.method, url=str(request.url), status=response.status_code)
         return response
 
 
 class Driver:
-    def __init__(self):
+    def __init__(self, tell):
+        self.tell = tell
         self.stack = contextlib.AsyncExitStack()
         self.memory = Memory()
-        self.callback = asyncio.Queue()
+        self.callbacks = asyncio.Queue()
         self.provider = None
         self.client = None
 
     async def redirect(self, url):
-        write({"event": "authorize", "url": url})
+        self.tell("authorize", url=url)
 
     async def receive(self):
-        query = parse_qs(urlsplit(await self.callback.get()).query)
+        query = parse_qs(urlsplit(await self.callbacks.get()).query)
         code, state, iss = (query.get(name, [None])[0] for name in ("code", "state", "iss"))
         if modern_library:
             return AuthorizationCodeResult(code=code, state=state, iss=iss)
         return code, state
 
-    async def connect(self, url, redirect_uri, name):
+    def callback(self, url):
+        self.callbacks.put_nowait(url)
+
+    async def connect(self, _id, url, redirect_uri, name):
         metadata = OAuthClientMetadata.model_validate({
             "client_name": name,
             "redirect_uris": [redirect_uri],
@@ -91,7 +91,7 @@ class Driver:
             redirect_handler=self.redirect,
             callback_handler=self.receive,
         )
-        http = httpx.AsyncClient(transport=Tap(), auth=self.provider, timeout=httpx.Timeout(60, read=300))
+        http = httpx.AsyncClient(transport=Tap(self.tell), auth=self.provider, timeout=httpx.Timeout(60, read=300))
         await self.stack.enter_async_context(http)
         transport = streamable_http_client(url, http_client=http)
         if modern_library:
@@ -101,52 +101,22 @@ class Driver:
             self.client = await self.stack.enter_async_context(ClientSession(read, send))
             await self.client.initialize()
 
-    async def list(self):
+    async def list(self, _id):
         return [tool.name for tool in (await self.client.list_tools()).tools]
 
-    async def call(self, name, args):
+    async def call(self, _id, name, args):
         result = await self.client.call_tool(name, args)
         return "\n".join(block.text for block in result.content if block.type == "text")
 
-    async def tokens(self):
+    async def tokens(self, _id):
         return {"accessToken": self.memory.tokens.access_token, "saved": self.memory.saved}
 
-    async def spoil(self):
+    async def spoil(self, _id):
         """As if the access token had expired: this library looks at the clock, not at the answer."""
         self.provider.context.token_expiry_time = 1
 
-
-async def main():
-    driver = Driver()
-    reader = asyncio.StreamReader(limit=2**20)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    work = asyncio.Queue()
-
-    async def read():
-        while line := await reader.readline():
-            command = json.loads(line)
-            if command["op"] == "callback":
-                driver.callback.put_nowait(command["url"])
-            else:
-                work.put_nowait(command)
-        work.put_nowait({"op": "close", "id": 0})
-
-    reading = asyncio.create_task(read())
-    # One after the other and in this task: the task groups inside are left in the task that entered them.
-    while True:
-        command = await work.get()
-        id, op = command.pop("id"), command.pop("op")
-        try:
-            if op == "close":
-                await driver.stack.aclose()
-                write({"id": id, "result": None})
-                break
-            write({"id": id, "result": await getattr(driver, op)(**command)})
-        except BaseException:
-            write({"id": id, "error": traceback.format_exc()})
-            if op == "connect":
-                break
-    reading.cancel()
+    async def close(self):
+        await self.stack.aclose()
 
 
-asyncio.run(main())
+asyncio.run(serve(Driver))

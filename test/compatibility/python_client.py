@@ -1,18 +1,15 @@
-"""An MCP client on PyPI `mcp` (1.x or 2.x) that another program drives: one JSON command per line in, one JSON line out.
+"""MCP clients on PyPI `mcp` (1.x or 2.x) that another program drives (serve_clients.py).
 
-Commands: {"id", "op": "connect" | "list" | "call" | "callFully" | "ask" | "subscribe" | "watchTools" | "close", ...}, answered
-with {"id", "result"} or {"id", "error"}; and {"op": "cut" | "resume" | "abandon", ...} without an answer. In between:
-{"event": "exchange" | "status" | "resume" | "progress" | "sampled" | "elicited" | "logged" | "updated" | "changed", ...}.
+Events: "exchange", "status", "resume", "progress", "sampled", "elicited", "logged", "updated", "changed".
 """
 
 import asyncio
 import contextlib
 import importlib.metadata
 import json
-import sys
-import traceback
 
 from mcp.client.streamable_http import streamable_http_client
+from serve_clients import serve
 
 version = importlib.metadata.version("mcp")
 modern_library = int(version.split(".")[0]) >= 2
@@ -20,16 +17,15 @@ if modern_library:
     import httpx2 as httpx
     import mcp_types as types
     from mcp import Client
+    from mcp.client import session as session_module
     from mcp.client.subscriptions import ResourceUpdated, ToolsListChanged
+
+    # After ten seconds it would take a server on a busy machine for one of an older version.
+    session_module.DISCOVER_TIMEOUT_SECONDS = 120
 else:
     import httpx
     import mcp.types as types
     from mcp import ClientSession
-
-
-def write(message):
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 class CutStream(httpx.AsyncByteStream):
@@ -61,8 +57,9 @@ class CutStream(httpx.AsyncByteStream):
 class WireTap(httpx.AsyncHTTPTransport):
     """Notes what goes over the wire, holds resumptions back until they are allowed, and cuts a stream on demand."""
 
-    def __init__(self):
+    def __init__(self, tell):
         super().__init__()
+        self.tell = tell
         self.cut_after = None
         self.count = 0
         self.session_id = None
@@ -79,17 +76,15 @@ class WireTap(httpx.AsyncHTTPTransport):
                 ids = [message["id"]]
         headers = dict(request.headers)
         last_event_id = headers.get("last-event-id")
-        write({"event": "exchange", "number": number, "method": request.method, "url": str(request.url),
-               "lastEventId": last_event_id, "sessionId": headers.get("mcp-session-id"), "requestIds": ids,
-               "rpcMethod": message.get("method")})
+        self.tell("exchange", number=number, method=request.method, url=str(request.url), lastEventId=last_event_id,
+                  sessionId=headers.get("mcp-session-id"), requestIds=ids, rpcMethod=message.get("method"))
         if last_event_id is not None:
             self.allowed[number] = asyncio.Event()
-            write({"event": "resume", "number": number, "url": str(request.url), "headers": headers})
+            self.tell("resume", number=number, url=str(request.url), headers=headers)
             await self.allowed[number].wait()
         response = await super().handle_async_request(request)
         self.session_id = response.headers.get("mcp-session-id", self.session_id)
-        write({"event": "status", "number": number, "status": response.status_code,
-               "contentType": response.headers.get("content-type")})
+        self.tell("status", number=number, status=response.status_code, contentType=response.headers.get("content-type"))
         if ids and self.cut_after is not None:
             count, self.cut_after = self.cut_after, None
             stream = CutStream(response.stream, count)
@@ -98,9 +93,10 @@ class WireTap(httpx.AsyncHTTPTransport):
 
 
 class Driver:
-    def __init__(self):
+    def __init__(self, tell):
+        self.tell = tell
         self.stack = contextlib.AsyncExitStack()
-        self.tap = WireTap()
+        self.tap = WireTap(tell)
         self.client = None
         self.person = {}
         self.model = ""
@@ -111,16 +107,16 @@ class Driver:
     async def sample(self, _context, params):
         question = params.messages[0].content
         question = question[0] if isinstance(question, list) else question
-        write({"event": "sampled", "question": question.text})
+        self.tell("sampled", question=question.text)
         text = f'the answer to "{question.text}"'
         return types.CreateMessageResult(role="assistant", model=self.model, content=types.TextContent(type="text", text=text))
 
     async def elicit(self, _context, params):
-        write({"event": "elicited", "question": params.message})
+        self.tell("elicited", question=params.message)
         return types.ElicitResult(action="accept", content=self.person)
 
     async def log(self, params):
-        write({"event": "logged", "data": params.data})
+        self.tell("logged", data=params.data)
 
     async def list_roots(self, _context):
         return types.ListRootsResult(roots=[types.Root(uri=uri, name=uri.rsplit("/", 1)[-1]) for uri in self.roots])
@@ -128,11 +124,11 @@ class Driver:
     async def hear(self, message):
         message = getattr(message, "root", message)
         if isinstance(message, types.ToolListChangedNotification):
-            write({"event": "changed", "list": "tools"})
+            self.tell("changed", list="tools")
         if isinstance(message, types.ResourceUpdatedNotification):
-            write({"event": "updated", "uri": str(message.params.uri)})
+            self.tell("updated", uri=str(message.params.uri))
 
-    async def connect(self, url, mode, model, person, headers, roots):
+    async def connect(self, _id, url, mode, model, person, headers, roots):
         self.model, self.person, self.roots = model, person, roots
         http = await self.stack.enter_async_context(httpx.AsyncClient(transport=self.tap, headers=headers, timeout=httpx.Timeout(30, read=300)))
         transport = streamable_http_client(url, http_client=http)
@@ -150,7 +146,7 @@ class Driver:
         result = await self.client.initialize()
         return {"serverName": result.serverInfo.name, "protocolVersion": result.protocolVersion, "sessionId": self.tap.session_id}
 
-    async def list(self):
+    async def list(self, _id):
         return [tool.name for tool in (await self.client.list_tools()).tools]
 
     async def call(self, id, name, args):
@@ -159,14 +155,14 @@ class Driver:
 
     async def call_tool(self, id, name, args):
         async def progress(value, _total, _message):
-            write({"event": "progress", "call": id, "progress": value})
+            self.tell("progress", call=id, progress=value)
 
         return await self.client.call_tool(name, args, progress_callback=progress)
 
     async def call_fully(self, id, name, args):
         return dump(await self.call_tool(id, name, args))
 
-    async def ask(self, method, params):
+    async def ask(self, _id, method, params):
         client = self.client
         # What the library has kept would hide what the server says now.
         fresh = {"cache_mode": "refresh"} if modern_library else {}
@@ -199,13 +195,13 @@ class Driver:
                 return dump(await client.set_logging_level(params["level"]))
         raise ValueError(f"the library has no method for {method}")
 
-    async def subscribe(self, uri):
+    async def subscribe(self, _id, uri):
         if not self.modern_server:
             await self.client.subscribe_resource(uri)
         else:
             await self.listen(resource_subscriptions=[uri])
 
-    async def watch_tools(self):
+    async def watch_tools(self, _id):
         if self.modern_server:
             await self.listen(tools_list_changed=True)
 
@@ -219,9 +215,9 @@ class Driver:
                     acknowledged.set_result(None)
                     async for event in events:
                         if isinstance(event, ToolsListChanged):
-                            write({"event": "changed", "list": "tools"})
+                            self.tell("changed", list="tools")
                         if isinstance(event, ResourceUpdated):
-                            write({"event": "updated", "uri": event.uri})
+                            self.tell("updated", uri=event.uri)
             except Exception as error:
                 if not acknowledged.done():
                     acknowledged.set_exception(error)
@@ -229,6 +225,12 @@ class Driver:
         task = asyncio.create_task(have())
         self.streams.add(task)
         await acknowledged
+
+    def cut(self, count):
+        self.tap.cut_after = count
+
+    def resume(self, number):
+        self.tap.allowed[number].set()
 
     async def close(self):
         for task in self.streams:
@@ -241,53 +243,4 @@ def dump(result):
     return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def main():
-    driver = Driver()
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    tasks = {}
-
-    async def answer(id, work):
-        try:
-            write({"id": id, "result": await work})
-        except asyncio.CancelledError:
-            write({"id": id, "error": "given up"})
-        except Exception:
-            write({"id": id, "error": traceback.format_exc()})
-
-    def work_on(op, id, command):
-        match op:
-            case "list":
-                return driver.list()
-            case "call":
-                return driver.call(id, command["name"], command["args"])
-            case "callFully":
-                return driver.call_fully(id, command["name"], command["args"])
-            case "ask":
-                return driver.ask(command["method"], command["params"])
-            case "subscribe":
-                return driver.subscribe(command["uri"])
-            case "watchTools":
-                return driver.watch_tools()
-
-    while line := await reader.readline():
-        command = json.loads(line)
-        id, op = command.get("id"), command["op"]
-        if op == "connect":
-            # Entered and left in this same task, as the task groups inside demand.
-            await answer(id, driver.connect(*(command[each] for each in ("url", "mode", "model", "person", "headers", "roots"))))
-        elif op == "close":
-            await answer(id, driver.close())
-            break
-        elif op == "cut":
-            driver.tap.cut_after = command["count"]
-        elif op == "resume":
-            driver.tap.allowed[command["number"]].set()
-        elif op == "abandon":
-            tasks[command["call"]].cancel()
-        else:
-            tasks[id] = asyncio.create_task(answer(id, work_on(op, id, command)))
-            tasks[id].add_done_callback(lambda _task, id=id: tasks.pop(id))
-
-
-asyncio.run(main())
+asyncio.run(serve(Driver))

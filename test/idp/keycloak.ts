@@ -44,7 +44,8 @@ export async function startKeycloak(
       KC_BOOTSTRAP_ADMIN_USERNAME: 'admin',
       KC_BOOTSTRAP_ADMIN_PASSWORD: password,
       JAVA_OPTS_KC_HEAP: '-Xms128m -Xmx768m',
-      JAVA_OPTS_APPEND: `-Djava.io.tmpdir=${temporary}`,
+      // It lives for minutes: what the optimising compiler and parallel collectors cost does not come back.
+      JAVA_OPTS_APPEND: `-Djava.io.tmpdir=${temporary} -XX:TieredStopAtLevel=1 -XX:-UseG1GC -XX:+UseSerialGC`,
     },
   });
   let output = '';

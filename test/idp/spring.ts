@@ -79,6 +79,7 @@ async function startSpring(
     args: [
       '-Xmx256m',
       '-XX:TieredStopAtLevel=1',
+      '-XX:+UseSerialGC',
       '-jar',
       program,
       ...Object.entries(properties).map(([name, value]) => `--${name}=${value}`),
