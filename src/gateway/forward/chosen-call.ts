@@ -25,9 +25,8 @@ export function createChosenCall(parts: ChosenCallParts): UpstreamCall | undefin
   if (federated !== undefined) {
     if (federations === undefined) throw new Error('a forwarder without federations got a request to one');
     const { backend, method, headers, host, read } = plan;
-    const config = federated;
     return createFederatedCall(
-      { federations, backend: backend.key, config, context, method, headers, host, events, log },
+      { federations, backend: backend.key, config: federated, context, method, headers, host, events, log },
       read,
     );
   }

@@ -86,7 +86,7 @@ interface Material {
 function importKey(jwk: JsonObject): Material | string {
   switch (jwk.kty) {
     case 'RSA': {
-      // Before OpenSSL sees it: what it thinks of a longer one it leaves behind as an error of whichever private key is read next in this process.
+      // Before its details are asked for: of a longer one, OpenSSL leaves an error behind, which the private key that is read next in this process gets.
       if (typeof jwk.n === 'string' && jwk.n.length > maxModulusLength)
         return `is too long: more than ${maxRsaBits} bits`;
       const key = importPublicKey({ kty: 'RSA', n: jwk.n, e: jwk.e });

@@ -11,7 +11,7 @@ import { readMember } from '../names/message-head.ts';
 import { planModernCall } from './modern-plans.ts';
 import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
-import { PassedEvents } from './pass-events.ts';
+import { PassedEvents } from './passed-events.ts';
 import { probeTarget } from './probe-target.ts';
 import { SharedSessions } from './shared-sessions.ts';
 import { type ChosenEra, type Era, TargetEra } from './target-era.ts';

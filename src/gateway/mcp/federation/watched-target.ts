@@ -1,5 +1,5 @@
 // A target whose requests are counted and timed.
-import { PassedEvents } from './pass-events.ts';
+import { PassedEvents } from './passed-events.ts';
 import type { Target, TargetCall, TargetEvents, TargetFailure, TargetMessage } from './target.ts';
 import type { TargetResult } from './target-observer.ts';
 

@@ -1,5 +1,5 @@
 // Requests that several targets answer together: where one of them answers with an event stream, the client gets one, too.
-import { PassedEvents } from '../pass-events.ts';
+import { PassedEvents } from '../passed-events.ts';
 import { replaceMembers } from '../reconfigured-target.ts';
 import type { Target, TargetEvents } from '../target.ts';
 import type { MessageSink, SinkStream } from './federated-request.ts';
