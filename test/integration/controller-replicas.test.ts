@@ -40,6 +40,14 @@ async function startTwo(
 }
 
 /** Every Programmed that was written into the Gateway. */
+/** What was written into the Lease. */
+function listHolders(cluster: FakeApiServer, from: number): readonly (string | undefined)[] {
+  return cluster.requests
+    .slice(from)
+    .filter(({ verb, kind }) => verb === 'update' && kind === 'Lease')
+    .map(({ body }) => (body as { spec: { holderIdentity?: string } }).spec.holderIdentity);
+}
+
 function listProgrammed(cluster: FakeApiServer, from: number): readonly string[] {
   return cluster.requests.slice(from).flatMap(({ verb, kind, subresource, body }) => {
     if (verb !== 'update' || kind !== 'Gateway' || subresource !== 'status') return [];
@@ -138,17 +146,16 @@ describe('two replicas', () => {
     assert.doesNotMatch(await follower.metrics.expose(), pushed);
   });
 
-  test('a leader that stops hands over within two seconds, and no status flickers', async (context) => {
+  test('a leader that stops hands over, and no status flickers', async (context) => {
     const cluster = await startCluster(context);
     putGateway(cluster);
     putRoute(cluster);
     const { leader, follower } = await startTwo(context, cluster);
     const gateway = await programGateway(context, cluster, follower);
     const from = cluster.requests.length;
-    const stoppedAt = performance.now();
     await leader.stopOnce();
     await waitFor('the other leads', () => follower.isLeading());
-    assert.ok(performance.now() - stoppedAt < 15_000, 'it was handed over, and did not run out');
+    assert.ok(listHolders(cluster, from).includes(''), 'it was handed over, and did not run out');
     assert.equal(readLease(cluster), 'proxy-2');
     putRoute(cluster, 'team/second');
     await waitForCondition(cluster, 'HTTPRoute', 'team/second', 'Accepted', 'True');
