@@ -13,7 +13,8 @@ import type { Pace } from '../test/bench/measure-cases.ts';
 import { writePage } from '../test/bench/performance-page.ts';
 import { createProgress } from '../test/bench/progress-line.ts';
 import { buildChanged } from './build-program.ts';
-import { EnvoyUnavailableError, installEnvoy } from './install-envoy.ts';
+import { installEnvoy } from './install-envoy.ts';
+import { InstallationError } from './install-once.ts';
 
 const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log] [--against FOLDER]
 
@@ -117,7 +118,7 @@ async function main(): Promise<number> {
     return complaints.length > 0 ? 1 : 0;
   } catch (error) {
     progress.end();
-    if (!(error instanceof ToolMissingError || error instanceof EnvoyUnavailableError)) throw error;
+    if (!(error instanceof ToolMissingError || error instanceof InstallationError)) throw error;
     console.error(error.message);
     return 1;
   }

@@ -1,6 +1,7 @@
 // Builds Dex into the user's cache folder, once per version.
 // Run by `npm run test:compatibility`; `node scripts/install-dex.ts` does it alone.
-import { installGoPrograms, runInstaller } from './install-go-programs.ts';
+import { installGoPrograms } from './install-go-programs.ts';
+import { runInstaller } from './install-once.ts';
 
 /** The version that the compatibility suite uses. Its go.mod is not one of a second major version, so the recipe names the release by its commit. */
 export const dexVersion = '2.45.1';

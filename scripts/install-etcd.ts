@@ -1,6 +1,7 @@
 // Builds etcd into the user's cache folder, once per version.
 // Run by `npm run test:cluster`; `node scripts/install-etcd.ts` does it alone.
-import { installGoPrograms, runInstaller } from './install-go-programs.ts';
+import { installGoPrograms } from './install-go-programs.ts';
+import { runInstaller } from './install-once.ts';
 
 /** The version that the test cluster runs. */
 export const etcdVersion = '3.6.8';

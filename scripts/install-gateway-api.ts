@@ -1,6 +1,7 @@
 // Puts the Gateway API's CRDs, its conformance suite and the echo server of that suite into the user's cache folder, once per
 // version. Run by `npm run test:cluster`; `node scripts/install-gateway-api.ts` does it alone.
-import { installGoPrograms, runInstaller } from './install-go-programs.ts';
+import { installGoPrograms } from './install-go-programs.ts';
+import { runInstaller } from './install-once.ts';
 
 /** The version whose resources we implement. */
 export const gatewayApiVersion = '1.6.1';

@@ -3,10 +3,11 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { access, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, cp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCacheFolder } from './cache-folder.ts';
+import { InstallationError, installOnce } from './install-once.ts';
 import { reachMachineNetwork } from './machine-network.ts';
 
 /** The programs to build from one go.mod. */
@@ -37,58 +38,30 @@ export interface ModuleCopy {
   readonly output: string;
 }
 
-/** Thrown when programs cannot be built. The message is one line that says what to do. */
-export class GoProgramUnavailableError extends Error {
-  readonly code = 'GO_PROGRAM_UNAVAILABLE';
-}
-
 const oldestGo = [1, 26] as const;
 const progressInterval = 15_000;
 
 /** Makes sure that the programs of a recipe are built, and returns the folder that holds them. */
 export async function installGoPrograms(recipe: GoRecipe, report: (line: string) => void): Promise<string> {
   const source = join(import.meta.dirname, 'go', recipe.name);
-  const parent = findCacheFolder();
-  const folder = join(parent, `${recipe.name}-${recipe.version}-${await hashRecipe(source, recipe)}`);
-  if (await isInstalled(folder, recipe)) return folder;
-
-  await requireGo(recipe);
-  await mkdir(parent, { recursive: true });
-  const unlock = await lock(`${folder}.lock`, (seconds) =>
-    report(`Waiting for another process that installs ${recipe.name} ${recipe.version}: ${seconds} s`),
-  );
-  try {
-    if (await isInstalled(folder, recipe)) return folder;
-    report(`Building ${recipe.name} ${recipe.version} with Go. This happens once and takes ${recipe.duration}.`);
-    // Built beside its place and moved there whole, so that a broken-off build is never taken for a good one.
-    const building = `${folder}.building`;
-    await rm(building, { recursive: true, force: true });
-    try {
+  const folder = join(findCacheFolder(), `${recipe.name}-${recipe.version}-${await hashRecipe(source, recipe)}`);
+  await installOnce({
+    title: `${recipe.name} ${recipe.version}`,
+    folder,
+    isInstalled: () => isInstalled(folder, recipe),
+    async install(building) {
+      await requireGo(recipe);
+      report(`Building ${recipe.name} ${recipe.version} with Go. This happens once and takes ${recipe.duration}.`);
       const module = join(building, 'module');
       await cp(source, module, { recursive: true });
       for (const program of recipe.programs) await build(program, module, building, report);
       for (const copy of recipe.copies ?? []) await copyModuleFolder(copy, module, building);
       await rm(module, { recursive: true, force: true });
-      await rm(folder, { recursive: true, force: true });
-      await rename(building, folder);
-    } finally {
-      await rm(building, { recursive: true, force: true });
-    }
-    return folder;
-  } finally {
-    unlock();
-  }
-}
-
-/** Runs an installer as a command: prints where the programs are, or one line that says why not. */
-export async function runInstaller(title: string, install: (report: (line: string) => void) => Promise<string>) {
-  try {
-    console.log(`${title}: ${await install(console.log)}`);
-  } catch (error) {
-    if (!(error instanceof GoProgramUnavailableError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
+      return building;
+    },
+    report,
+  });
+  return folder;
 }
 
 /** A changed recipe gets another folder, so that the build of an older checkout is never run. */
@@ -109,32 +82,9 @@ async function requireGo(recipe: GoRecipe): Promise<void> {
   const [major = 0, minor = 0] = (/go(\d+)\.(\d+)/.exec(output)?.slice(1) ?? []).map(Number);
   if (code === 0 && (major > oldestGo[0] || (major === oldestGo[0] && minor >= oldestGo[1]))) return;
   const found = code === 0 ? `found ${output.trim()}` : 'found none';
-  throw new GoProgramUnavailableError(
+  throw new InstallationError(
     `Building ${recipe.name} ${recipe.version} needs Go ${oldestGo.join('.')} or newer on the PATH (${found}).`,
   );
-}
-
-/** The kernel lets go of the lock when the process that holds it ends, however it ends. */
-async function lock(file: string, onWait: (seconds: number) => void): Promise<() => void> {
-  const holder = spawn('flock', [file, 'sh', '-c', 'echo locked; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const started = Date.now();
-  const waiting = setInterval(() => onWait(Math.round((Date.now() - started) / 1000)), progressInterval);
-  try {
-    await Promise.race([
-      once(holder.stdout, 'data'),
-      once(holder, 'close').then(() => {
-        throw new GoProgramUnavailableError(`${file} cannot be locked.`);
-      }),
-    ]);
-  } catch (error) {
-    if (error instanceof GoProgramUnavailableError) throw error;
-    throw new GoProgramUnavailableError('Installing needs flock (Debian: apt-get install util-linux).', {
-      cause: error,
-    });
-  } finally {
-    clearInterval(waiting);
-  }
-  return () => void holder.stdin.end();
 }
 
 async function build(program: GoProgram, module: string, folder: string, report: (line: string) => void) {
@@ -161,7 +111,7 @@ async function build(program: GoProgram, module: string, folder: string, report:
     if (code === 0) return report(`  ${program.output}: done after ${Math.round((Date.now() - started) / 1000)} s`);
     const lines = output.trim().split('\n');
     const reason = lines.find((line) => /error|cannot|missing|mismatch|refused|timeout/i.test(line)) ?? lines.at(-1);
-    throw new GoProgramUnavailableError(`${program.output} could not be built (go ${verb.join(' ')}): ${reason}`);
+    throw new InstallationError(`${program.output} could not be built (go ${verb.join(' ')}): ${reason}`);
   } finally {
     clearInterval(progress);
   }
@@ -174,11 +124,11 @@ async function copyModuleFolder(copy: ModuleCopy, module: string, folder: string
     module,
     goEnvironment(),
   );
-  if (code !== 0) throw new GoProgramUnavailableError(`The module ${copy.module} is not there: ${output.trim()}`);
+  if (code !== 0) throw new InstallationError(`The module ${copy.module} is not there: ${output.trim()}`);
   // Files of the module cache are read-only; the copy of a folder must stay removable.
   await cp(join(output.trim(), copy.folder), join(folder, copy.output), { recursive: true });
   const { code: changed } = await capture('chmod', ['-R', 'u+w', join(folder, copy.output)]);
-  if (changed !== 0) throw new GoProgramUnavailableError(`The permissions of ${copy.output} cannot be changed.`);
+  if (changed !== 0) throw new InstallationError(`The permissions of ${copy.output} cannot be changed.`);
 }
 
 function goEnvironment(): NodeJS.ProcessEnv {

@@ -1,6 +1,7 @@
 // Builds Helm into the user's cache folder, once per version.
 // Run by the tests of the charts; `node scripts/install-helm.ts` does it alone.
-import { installGoPrograms, runInstaller } from './install-go-programs.ts';
+import { installGoPrograms } from './install-go-programs.ts';
+import { runInstaller } from './install-once.ts';
 
 /** The version that the tests use. */
 export const helmVersion = '3.21.3';

@@ -1,7 +1,8 @@
 // Puts the CRDs of the Gateway API's Inference Extension, its conformance suite and the small endpoint picker of that suite into
 // the user's cache folder, once per version. `node scripts/install-inference-extension.ts` does it alone; with `--endpoint-picker`,
 // it does so for the full endpoint picker, too, which takes longer and is not part of the suite.
-import { installGoPrograms, runInstaller } from './install-go-programs.ts';
+import { installGoPrograms } from './install-go-programs.ts';
+import { runInstaller } from './install-once.ts';
 
 /** The version whose InferencePool we implement. */
 export const inferenceExtensionVersion = '1.6.0';

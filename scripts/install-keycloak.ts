@@ -2,17 +2,12 @@
 // Run by `npm run test:compatibility`; `node scripts/install-keycloak.ts` does it alone.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { access, chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { findCacheFolder } from './cache-folder.ts';
-import {
-  JavaProgramUnavailableError,
-  mavenFlags,
-  requireJavaTools,
-  runJavaInstaller,
-  runStep,
-} from './java-programs.ts';
+import { InstallationError, installOnce, runInstaller } from './install-once.ts';
+import { mavenFlags, requireJavaTools, runStep } from './java-programs.ts';
 
 /** The version that the compatibility suite uses. */
 export const keycloakVersion = '26.4.7';
@@ -24,33 +19,30 @@ const archiveSha256 = 'dd9834c023460be856f731423d86228c23b5d002194a2064642bec0cc
 export async function installKeycloak(report: (line: string) => void): Promise<string> {
   await requireJavaTools('Keycloak');
   const folder = join(findCacheFolder(), `keycloak-${keycloakVersion}`);
-  if (await isInstalled(folder)) return folder;
-
-  report(`Installing Keycloak ${keycloakVersion} (160 MB). This happens once and takes about a minute.`);
-  // Built beside its place and moved there whole, so that a broken-off installation is never taken for a good one.
-  const building = `${folder}.building-${process.pid}`;
-  await rm(building, { recursive: true, force: true });
-  await mkdir(building, { recursive: true });
-  try {
-    const archive = `keycloak-quarkus-dist-${keycloakVersion}.zip`;
-    const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloakVersion}:zip`;
-    report('  Downloading with Maven');
-    const maven = [...mavenFlags, 'dependency:copy', artifact, `-DoutputDirectory=${building}`];
-    await runStep('Keycloak', 'mvn', maven, building);
-    await verifyArchive(join(building, archive));
-    report('  Unpacking');
-    await runStep('Keycloak', 'jar', ['xf', archive], building);
-    const unpacked = join(building, `keycloak-${keycloakVersion}`);
-    if (!(await isInstalled(unpacked))) {
-      throw new JavaProgramUnavailableError(`${archive} does not contain what a Keycloak archive contains.`);
-    }
-    // `jar` leaves permissions out.
-    await chmod(join(unpacked, 'bin', 'kc.sh'), 0o755);
-    await rm(folder, { recursive: true, force: true });
-    await rename(unpacked, folder);
-  } finally {
-    await rm(building, { recursive: true, force: true });
-  }
+  await installOnce({
+    title: `Keycloak ${keycloakVersion}`,
+    folder,
+    isInstalled: () => isInstalled(folder),
+    async install(building) {
+      report(`Installing Keycloak ${keycloakVersion} (160 MB). This happens once and takes about a minute.`);
+      const archive = `keycloak-quarkus-dist-${keycloakVersion}.zip`;
+      const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloakVersion}:zip`;
+      report('  Downloading with Maven');
+      const maven = [...mavenFlags, 'dependency:copy', artifact, `-DoutputDirectory=${building}`];
+      await runStep('Keycloak', 'mvn', maven, building);
+      await verifyArchive(join(building, archive));
+      report('  Unpacking');
+      await runStep('Keycloak', 'jar', ['xf', archive], building);
+      const unpacked = join(building, `keycloak-${keycloakVersion}`);
+      if (!(await isInstalled(unpacked))) {
+        throw new InstallationError(`${archive} does not contain what a Keycloak archive contains.`);
+      }
+      // `jar` leaves permissions out.
+      await chmod(join(unpacked, 'bin', 'kc.sh'), 0o755);
+      return unpacked;
+    },
+    report,
+  });
   return folder;
 }
 
@@ -68,7 +60,7 @@ async function verifyArchive(file: string): Promise<void> {
   await pipeline(createReadStream(file), hash);
   const found = hash.digest('hex');
   if (found === archiveSha256) return;
-  throw new JavaProgramUnavailableError(`The archive of Keycloak has SHA-256 ${found}, and not ${archiveSha256}.`);
+  throw new InstallationError(`The archive of Keycloak has SHA-256 ${found}, and not ${archiveSha256}.`);
 }
 
-if (import.meta.main) await runJavaInstaller(`Keycloak ${keycloakVersion}`, installKeycloak);
+if (import.meta.main) await runInstaller(`Keycloak ${keycloakVersion}`, installKeycloak);

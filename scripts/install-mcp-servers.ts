@@ -3,15 +3,11 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { access, copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findCacheFolder } from './cache-folder.ts';
-import { createEnvironment, findInterpreter, PythonUnavailableError } from './python-environment.ts';
-
-/** Thrown when the servers of npm cannot be installed. The message is one line that says what to do. */
-export class McpServersUnavailableError extends Error {
-  readonly code = 'MCP_SERVERS_UNAVAILABLE';
-}
+import { InstallationError, installOnce, runInstaller } from './install-once.ts';
+import { createEnvironment, findInterpreter } from './python-environment.ts';
 
 /** Where the servers are. */
 export interface InstalledMcpServers {
@@ -31,15 +27,13 @@ const requirements = { python1: 'python-mcp-1.txt', python2: 'python-mcp-2.txt' 
 /** Makes sure that the servers are installed. */
 export async function installMcpServers(report: (line: string) => void): Promise<InstalledMcpServers> {
   const interpreter = await findInterpreter();
-  const parent = join(findCacheFolder(), 'mcp-servers');
-  const folder = join(parent, `${await hashPins()}-python-${interpreter.version}`);
-  if (!(await exists(folder))) {
-    report(`Installing MCP servers of npm and PyPI for Python ${interpreter.version}. This happens once.`);
-    // Built beside its place and moved there whole, so that a broken-off installation is never taken for a good one.
-    const building = `${folder}.building-${process.pid}`;
-    await rm(building, { recursive: true, force: true });
-    await mkdir(building, { recursive: true });
-    try {
+  const folder = join(findCacheFolder(), 'mcp-servers', `${await hashPins()}-python-${interpreter.version}`);
+  await installOnce({
+    title: 'MCP servers of npm and PyPI',
+    folder,
+    isInstalled: () => exists(folder),
+    async install(building) {
+      report(`Installing MCP servers of npm and PyPI for Python ${interpreter.version}. This happens once.`);
       await installNpmPackages(join(building, 'npm'));
       for (const [name, file] of Object.entries(requirements)) {
         // The file has all packages that the named ones need.
@@ -47,11 +41,10 @@ export async function installMcpServers(report: (line: string) => void): Promise
         const title = `The MCP servers of scripts/mcp-servers/${file}`;
         await createEnvironment({ interpreter, folder: join(building, name), packages, title, report });
       }
-      await rename(building, folder);
-    } finally {
-      await rm(building, { recursive: true, force: true });
-    }
-  }
+      return building;
+    },
+    report,
+  });
   return {
     packageFolder: (name) => join(folder, 'npm', 'node_modules', name),
     python1: join(folder, 'python1'),
@@ -73,7 +66,7 @@ async function installNpmPackages(folder: string): Promise<void> {
   const [code] = (await ended) as [unknown];
   if (code === 0) return;
   const reason = output.trim().split('\n')[0] ?? '';
-  throw new McpServersUnavailableError(
+  throw new InstallationError(
     `The MCP servers of scripts/mcp-servers/package.json could not be installed: npm ci ended with ${String(code)}: ${reason}`,
   );
 }
@@ -106,12 +99,8 @@ async function exists(folder: string): Promise<boolean> {
 }
 
 if (import.meta.main) {
-  try {
-    const { versions } = await installMcpServers(console.log);
-    console.log(`MCP servers and bridges are installed (${versions.size} pinned packages).`);
-  } catch (error) {
-    if (!(error instanceof McpServersUnavailableError || error instanceof PythonUnavailableError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
+  await runInstaller('MCP servers and bridges', async (report) => {
+    const { versions } = await installMcpServers(report);
+    return `${versions.size} pinned packages`;
+  });
 }

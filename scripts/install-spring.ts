@@ -1,10 +1,11 @@
 // Builds the Spring Authorization Server of test/idp/spring into the user's cache folder with Maven, once per version of its sources.
 // Run by `npm run test:compatibility`; `node scripts/install-spring.ts` does it alone.
 import { createHash } from 'node:crypto';
-import { access, copyFile, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findCacheFolder } from './cache-folder.ts';
-import { mavenFlags, requireJavaTools, runJavaInstaller, runStep } from './java-programs.ts';
+import { installOnce, runInstaller } from './install-once.ts';
+import { mavenFlags, requireJavaTools, runStep } from './java-programs.ts';
 
 /** The version of Spring Security, which Spring Authorization Server is part of since 7.0. The Spring Boot in test/idp/spring/pom.xml brings it along. */
 export const springVersion = '7.1.1';
@@ -17,25 +18,23 @@ export async function installSpring(report: (line: string) => void): Promise<str
   await requireJavaTools(title);
   const folder = join(findCacheFolder(), `spring-${springVersion}-${await hashSources()}`);
   const program = join(folder, 'spring-idp.jar');
-  if (await exists(program)) return program;
-
-  report(`Building ${title} ${springVersion} with Maven. This happens once and takes about two minutes.`);
-  const started = Date.now();
-  // Built beside its place and moved there whole, so that a broken-off build is never taken for a good one.
-  const building = `${folder}.building-${process.pid}`;
-  await rm(building, { recursive: true, force: true });
-  try {
-    const project = join(building, 'project');
-    await cp(sources, project, { recursive: true });
-    await runStep(title, 'mvn', [...mavenFlags, '-Dmaven.test.skip=true', 'package'], project);
-    await mkdir(join(building, 'done'));
-    await copyFile(join(project, 'target', 'spring-idp.jar'), join(building, 'done', 'spring-idp.jar'));
-    await rm(folder, { recursive: true, force: true });
-    await rename(join(building, 'done'), folder);
-  } finally {
-    await rm(building, { recursive: true, force: true });
-  }
-  report(`  ${title}: done after ${Math.round((Date.now() - started) / 1000)} s`);
+  await installOnce({
+    title: `${title} ${springVersion}`,
+    folder,
+    isInstalled: () => exists(program),
+    async install(building) {
+      report(`Building ${title} ${springVersion} with Maven. This happens once and takes about two minutes.`);
+      const started = Date.now();
+      const [project, done] = [join(building, 'project'), join(building, 'done')];
+      await cp(sources, project, { recursive: true });
+      await runStep(title, 'mvn', [...mavenFlags, '-Dmaven.test.skip=true', 'package'], project);
+      await mkdir(done);
+      await copyFile(join(project, 'target', 'spring-idp.jar'), join(done, 'spring-idp.jar'));
+      report(`  ${title}: done after ${Math.round((Date.now() - started) / 1000)} s`);
+      return done;
+    },
+    report,
+  });
   return program;
 }
 
@@ -55,4 +54,4 @@ async function hashSources(): Promise<string> {
   return hash.digest('hex').slice(0, 10);
 }
 
-if (import.meta.main) await runJavaInstaller(`${title} ${springVersion}`, installSpring);
+if (import.meta.main) await runInstaller(`${title} ${springVersion}`, installSpring);

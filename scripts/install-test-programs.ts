@@ -2,10 +2,10 @@
 import { installDex } from './install-dex.ts';
 import { installEtcd } from './install-etcd.ts';
 import { installGatewayApi } from './install-gateway-api.ts';
-import { runInstaller } from './install-go-programs.ts';
 import { installHelm } from './install-helm.ts';
 import { installEndpointPicker, installInferenceExtension } from './install-inference-extension.ts';
 import { installKubernetes } from './install-kubernetes.ts';
+import { runInstaller } from './install-once.ts';
 
 await runInstaller('Helm', installHelm);
 await runInstaller('Dex', installDex);

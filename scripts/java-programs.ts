@@ -1,13 +1,9 @@
 // What the installers of programs in Java have in common: a JDK, Maven, which knows its mirrors and proxies, and how to run them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { InstallationError } from './install-once.ts';
 
 const oldestJava = 17;
-
-/** Thrown when a program cannot be installed. The message is one line that says what to do. */
-export class JavaProgramUnavailableError extends Error {
-  readonly code = 'JAVA_PROGRAM_UNAVAILABLE';
-}
 
 /** Flags of Maven for a program that calls it. */
 export const mavenFlags: readonly string[] = ['--batch-mode', '--no-transfer-progress', '--strict-checksums'];
@@ -18,12 +14,10 @@ export async function requireJavaTools(program: string): Promise<void> {
   const version = /version "(\d+)/.exec((await capture('java', ['-version'])) ?? '')?.[1];
   const isNewEnough = version !== undefined && Number(version) >= oldestJava;
   if (!isNewEnough || (await capture('jar', ['--version'])) === undefined) {
-    throw new JavaProgramUnavailableError(
-      `The compatibility suite needs a JDK ${oldestJava} or newer for ${program} ${help}.`,
-    );
+    throw new InstallationError(`The compatibility suite needs a JDK ${oldestJava} or newer for ${program} ${help}.`);
   }
   if ((await capture('mvn', ['--version'])) === undefined) {
-    throw new JavaProgramUnavailableError(`The compatibility suite needs Maven to install ${program} ${help}.`);
+    throw new InstallationError(`The compatibility suite needs Maven to install ${program} ${help}.`);
   }
 }
 
@@ -43,21 +37,7 @@ export async function runStep(
   if (code === 0) return;
   const lines = output.trim().split('\n');
   const reason = lines.find((line) => /error|exception/i.test(line)) ?? lines.at(-1) ?? '';
-  throw new JavaProgramUnavailableError(`${program} could not be installed (${command}): ${reason}`);
-}
-
-/** Runs an installer as a command: prints where the program is, or one line that says why not. */
-export async function runJavaInstaller(
-  title: string,
-  install: (report: (line: string) => void) => Promise<string>,
-): Promise<void> {
-  try {
-    console.log(`${title}: ${await install(console.log)}`);
-  } catch (error) {
-    if (!(error instanceof JavaProgramUnavailableError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
+  throw new InstallationError(`${program} could not be installed (${command}): ${reason}`);
 }
 
 /** The output of a program on both streams; undefined when it is missing or fails. */

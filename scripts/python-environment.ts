@@ -2,11 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-
-/** Thrown when Python or a package cannot be had. The message is one line that says what to do. */
-export class PythonUnavailableError extends Error {
-  readonly code = 'PYTHON_UNAVAILABLE';
-}
+import { InstallationError } from './install-once.ts';
 
 export interface Interpreter {
   readonly command: string;
@@ -25,14 +21,14 @@ export async function findInterpreter(): Promise<Interpreter> {
     const [major = 0, minor = 0] = result.split('.').map(Number);
     if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return { command, version: result };
   }
-  throw new PythonUnavailableError(
+  throw new InstallationError(
     'The compatibility suite needs Python 3.10 or newer with venv (Debian: apt-get install python3 python3-venv).',
   );
 }
 
 export interface EnvironmentOptions {
   readonly interpreter: Interpreter;
-  /** Does not exist yet. */
+  /** Empty, or not there yet. */
   readonly folder: string;
   /** What pip installs: packages, or `-r` and a file. */
   readonly packages: readonly string[];
@@ -79,5 +75,5 @@ async function run(
   const [code] = (await once(child, 'close')) as [number | null];
   if (code === 0) return;
   const reason = output.trim().split('\n').at(-1) ?? '';
-  throw new PythonUnavailableError(`${title} could not be installed (${args.slice(0, 3).join(' ')}): ${reason}`);
+  throw new InstallationError(`${title} could not be installed (${args.slice(0, 3).join(' ')}): ${reason}`);
 }

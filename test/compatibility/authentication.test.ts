@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { dexVersion, installDex } from '../../scripts/install-dex.ts';
-import { GoProgramUnavailableError } from '../../scripts/install-go-programs.ts';
 import { installKeycloak, keycloakVersion } from '../../scripts/install-keycloak.ts';
 import { installPythonMcp, pythonMcpVersions } from '../../scripts/install-python-mcp.ts';
 import { installSpring, springVersion } from '../../scripts/install-spring.ts';
-import { JavaProgramUnavailableError } from '../../scripts/java-programs.ts';
-import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import { walkJourney } from '../idp/auth-journey.ts';
 import { type AuthSetup, isBroker, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
 import { createDexSetups } from '../idp/dex.ts';
@@ -22,7 +19,7 @@ import { type AuthClientLibrary, authSdkV1, authSdkV2 } from '../idp/sdk-auth-cl
 import { waitFor } from '../kit/wait-for.ts';
 import { allowOrigin } from './allow-origin.ts';
 import { type AuthenticationRow, type Cell, formatAuthenticationSection } from './authentication-page.ts';
-import { type BrowserClient, ChromiumUnavailableError, startBrowserClient } from './browser-client.ts';
+import { type BrowserClient, startBrowserClient } from './browser-client.ts';
 import { checkForPage } from './checked-page.ts';
 import { installedOrExit } from './installed-or-exit.ts';
 import { listPackageVersions, pythonVersions } from './package-versions.ts';
@@ -71,13 +68,7 @@ async function prepare(): Promise<Prepared> {
   return { libraries, programs, keycloakFolder, dexFolder, springProgram, page: await startBrowserClient() };
 }
 
-const { libraries, programs, keycloakFolder, dexFolder, springProgram, page } = await installedOrExit(
-  prepare,
-  ChromiumUnavailableError,
-  GoProgramUnavailableError,
-  JavaProgramUnavailableError,
-  PythonUnavailableError,
-);
+const { libraries, programs, keycloakFolder, dexFolder, springProgram, page } = await installedOrExit(prepare);
 
 const browserClient: Client = {
   name: 'SDK v2 in Chromium',

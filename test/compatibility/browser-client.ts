@@ -10,11 +10,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { type AuthSetup, isBroker } from '../idp/auth-setups.ts';
 import { testUsers } from '../idp/test-users.ts';
 import { deadlineMs } from '../kit/wait-for.ts';
-
-/** Thrown when there is no Chromium. The message is one line that says what to do. */
-export class ChromiumUnavailableError extends Error {
-  readonly code = 'CHROMIUM_UNAVAILABLE';
-}
+import { InstallationError } from '../../scripts/install-once.ts';
 
 /** The page, and the browser that shows it. */
 export interface BrowserClient {
@@ -43,7 +39,7 @@ async function findChromium(): Promise<string> {
     )
       return place;
   }
-  throw new ChromiumUnavailableError(
+  throw new InstallationError(
     'The compatibility suite needs Chromium (Debian: apt-get install chromium), or its path in CHROMIUM_PATH.',
   );
 }

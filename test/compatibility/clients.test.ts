@@ -1,6 +1,5 @@
 // Real MCP clients (SDK v1, SDK v2, Python) crossed with real MCP servers, through the gateway. Writes docs/compatibility.md.
 import { after, before, describe, test } from 'node:test';
-import { PythonUnavailableError } from '../../scripts/python-environment.ts';
 import { clientScenarios } from '../mcp/client-scenarios.ts';
 import { dialogueFixture, everythingFixture, type ServedFixtures, serveFixtures } from '../mcp/server-fixtures.ts';
 import { installClientLibraries } from './client-libraries.ts';
@@ -9,7 +8,7 @@ import { installedOrExit } from './installed-or-exit.ts';
 import { listPackageVersions, pythonVersions } from './package-versions.ts';
 import { writePageSection } from './page-section.ts';
 
-const libraries = await installedOrExit(installClientLibraries, PythonUnavailableError);
+const libraries = await installedOrExit(installClientLibraries);
 
 let served: ServedFixtures | undefined;
 const matrices: ServerMatrix[] = [];

@@ -1,8 +1,7 @@
 // Ten real MCP servers of npm and PyPI behind one endpoint, used by real MCP clients (SDK v1, SDK v2, Python). Writes its section of docs/compatibility.md.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { installMcpServers, McpServersUnavailableError } from '../../scripts/install-mcp-servers.ts';
-import { PythonUnavailableError } from '../../scripts/python-environment.ts';
+import { installMcpServers } from '../../scripts/install-mcp-servers.ts';
 import type { GatewayRun } from '../kit/run-gateway.ts';
 import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
@@ -17,8 +16,8 @@ import { listPackageVersions, pythonVersions } from './package-versions.ts';
 import { writePageSection } from './page-section.ts';
 import { realServers, type RunningRealServers, startRealServers } from './real-servers.ts';
 
-const installed = await installedOrExit(installMcpServers, McpServersUnavailableError, PythonUnavailableError);
-const clientLibraries = await installedOrExit(installClientLibraries, PythonUnavailableError);
+const installed = await installedOrExit(installMcpServers);
+const clientLibraries = await installedOrExit(installClientLibraries);
 const libraries = clientLibraries.all;
 
 /** The one that is killed. Its calls last as long as the page that it fetches. */
