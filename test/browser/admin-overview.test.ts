@@ -116,8 +116,8 @@ describe('the overview in Chromium', () => {
   /** `UPDATE_SCREENSHOTS=1` puts them into the docs. */
   test('the pictures of the docs are small', async () => {
     const isKept = process.env['UPDATE_SCREENSHOTS'] === '1';
-    const folder = isKept ? join(import.meta.dirname, '../../docs/images') : join(screenshotFolder, 'docs');
-    mkdirSync(folder, { recursive: true });
+    const folder = isKept ? join(import.meta.dirname, '../../docs/images') : screenshotFolder;
+    if (folder !== undefined) mkdirSync(folder, { recursive: true });
     const screens = { desktop: { width: 1280, height: 960 }, phone: { width: 390, height: 844 } };
     for (const [screen, viewport] of Object.entries(screens)) {
       for (const colorScheme of ['light', 'dark'] as const) {
@@ -130,7 +130,7 @@ describe('the overview in Chromium', () => {
           const clip = { x: 0, y: 0, width: viewport.width, height };
           const small = shrinkPng(await page.screenshot({ animations: 'disabled', clip }));
           assert.ok(small.length < 150_000, `${name} has ${small.length} bytes`);
-          writeFileSync(join(folder, `admin-${name}-${screen}-${colorScheme}.png`), small);
+          if (folder !== undefined) writeFileSync(join(folder, `admin-${name}-${screen}-${colorScheme}.png`), small);
         };
         await page.goto(`${admin}/`);
         await take('home');

@@ -1,6 +1,5 @@
 // Debian's Chromium, driven by Playwright, as people have it: a desktop and a phone, in light and in dark.
 import { existsSync, mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { deadlineMs } from '../kit/wait-for.ts';
@@ -78,11 +77,12 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, complaints, close: () => context.close() };
 }
 
-/** Where the pictures are, for people to look at. Each run replaces those of the last one. */
-export const screenshotFolder = process.env['SCREENSHOTS'] ?? join(tmpdir(), 'mcp-gatehouse-screenshots');
+/** Where people want to have pictures, which replace those of the last run. Without it none are taken: they cost a fifth of what the pages do. */
+export const screenshotFolder = process.env['SCREENSHOTS'];
 
-/** Takes a picture of the whole page. */
+/** Takes a picture of the whole page, where somebody wants one. */
 export async function takeScreenshot(page: Page, name: string): Promise<void> {
+  if (screenshotFolder === undefined) return;
   mkdirSync(screenshotFolder, { recursive: true });
   await page.screenshot({ path: join(screenshotFolder, `${name}.png`), fullPage: true, animations: 'disabled' });
 }

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { runDemo, type StartedDemo } from '../integration/run-demo.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { openPage, screenshotFolder, startChromium } from './chromium.ts';
+import { openPage, startChromium } from './chromium.ts';
 import { checkAppearances, checkLook } from './page-checks.ts';
 
 let browser: Browser;
@@ -24,7 +24,6 @@ before(async () => {
 });
 after(async () => {
   await Promise.all([browser?.close(), demo?.child.stop()]);
-  console.log(`Pictures: ${screenshotFolder}`);
 });
 
 /** The browser notes every refusal by itself. The 401 is the first step of the flow; with 404, what became of a request is not known yet, and the page asks again. */
