@@ -29,6 +29,8 @@ export async function startChromium(hosts: Readonly<Record<string, number>> = {}
     timeout: deadlineMs,
     args: [
       '--no-sandbox',
+      '--disable-site-isolation-trials',
+      '--renderer-process-limit=1',
       '--disable-gpu',
       '--disable-background-networking',
       '--disable-component-update',
