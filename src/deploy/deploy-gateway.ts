@@ -25,7 +25,7 @@ export interface DeployProblem {
   readonly about?: 'addresses';
   /** Set: worth an Event with this reason. */
   readonly eventReason?: 'NotOwned' | 'DeployFailed';
-  /** The API server does not answer or fails; reported only if that lasts. */
+  /** The API server does not answer or fails, or the namespace is being deleted; reported only if that lasts. */
   readonly isTransient?: boolean;
 }
 
@@ -181,7 +181,8 @@ class Failures implements DeployTurn {
       const status = error instanceof ApiError ? error.status : undefined;
       this.retryAfterSeconds = status?.retryAfterSeconds;
       this.#isUnreachable = status === undefined;
-      const isTransient = status === undefined || status.code === 429 || status.code >= 500;
+      const isTransient =
+        status === undefined || status.code === 429 || status.code >= 500 || status.isNamespaceTerminating === true;
       this.problems.push({
         message: error.message,
         isTransient,

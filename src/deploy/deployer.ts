@@ -69,7 +69,7 @@ export interface Deployer {
 const concurrency = 8;
 /** Drift is repaired at once; repeated drift within this time is repaired with backoff. */
 const driftResetMs = 60_000;
-/** Transient failures of the API server are reported after this many attempts. */
+/** Transient failures are reported after this many attempts. */
 const triesBeforeReport = 4;
 
 /** Starts to watch; deploys nothing before the first `reconcile`. */

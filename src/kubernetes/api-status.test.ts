@@ -35,6 +35,16 @@ test('when to come back: from the header, else from the details', () => {
   assert.equal(readStatus({ details: { retryAfterSeconds: 0 } }).retryAfterSeconds, undefined);
 });
 
+test('a namespace that is being deleted is known by its cause', () => {
+  const read = (causes: unknown): boolean | undefined => {
+    const body = JSON.stringify({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no', details: { causes } });
+    return readAnswerStatus(403, body, undefined).isNamespaceTerminating;
+  };
+  assert.equal(read([{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }]), true);
+  for (const other of [undefined, [], [{ reason: 'FieldValueInvalid' }], [null], 'NamespaceTerminating'])
+    assert.equal(read(other), undefined);
+});
+
 test('anything at all can be read', () => {
   for (const value of [undefined, null, 5, 'x', [], { code: 'x', reason: 5, details: [] }])
     assert.equal(readStatus(value, 503).code, 503);

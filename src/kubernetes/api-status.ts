@@ -51,7 +51,9 @@ export function readStatus(value: unknown, fallbackCode = 500): ApiStatus {
   const status = isJsonObject(value) ? value : {};
   const code = typeof status['code'] === 'number' ? status['code'] : fallbackCode;
   const details = isJsonObject(status['details']) ? status['details'] : {};
-  const { retryAfterSeconds } = details;
+  const { retryAfterSeconds, causes } = details;
+  const isNamespaceTerminating =
+    Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['reason'] === 'NamespaceTerminating');
   return {
     code,
     reason: typeof status['reason'] === 'string' ? status['reason'] : (reasonsByCode[code] ?? 'Unknown'),
@@ -60,6 +62,7 @@ export function readStatus(value: unknown, fallbackCode = 500): ApiStatus {
         ? status['message'].slice(0, maxMessageLength)
         : `the API server answered ${code}`,
     retryAfterSeconds: typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0 ? retryAfterSeconds : undefined,
+    ...(isNamespaceTerminating && { isNamespaceTerminating }),
   };
 }
 

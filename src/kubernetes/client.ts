@@ -68,6 +68,8 @@ export interface ApiStatus {
   readonly reason: string;
   readonly message: string;
   readonly retryAfterSeconds: number | undefined;
+  /** Refused (Forbidden) because the namespace is being deleted: nothing new is accepted in it, whoever asks. */
+  readonly isNamespaceTerminating?: boolean;
 }
 
 /** The API server refused a request. `status.reason` is NotFound, AlreadyExists, Conflict, Forbidden, Expired, Invalid, TooManyRequests... */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLog } from '../base/log.ts';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
-import type { KubernetesObject } from './client.ts';
+import { ApiError, type KubernetesObject } from './client.ts';
 import { createEventRecorder, type EventRecord } from './events.ts';
 
 function createFixture(options: { hang?: boolean } = {}) {
@@ -140,6 +140,19 @@ describe('events', () => {
       recorder.record({ ...rejected, note: `reason ${index}` });
       await clock.advance(0);
     }
+    assert.deepEqual(lines, ['an event could not be written']);
+  });
+
+  test('an Event in a namespace that is being deleted is dropped without a warning', async () => {
+    const { recorder, clock, lines, setFailure } = createFixture();
+    const status = { code: 403, reason: 'Forbidden', message: 'no', retryAfterSeconds: undefined };
+    setFailure(new ApiError('is being terminated', { ...status, isNamespaceTerminating: true }));
+    recorder.record(rejected);
+    await clock.advance(0);
+    assert.deepEqual(lines, []);
+    setFailure(new ApiError('may not', status));
+    recorder.record({ ...rejected, note: 'another reason' });
+    await clock.advance(0);
     assert.deepEqual(lines, ['an event could not be written']);
   });
 });

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import type { KubernetesClient } from './client.ts';
+import { ApiError, type KubernetesClient } from './client.ts';
 import { formatMicroTime } from './micro-time.ts';
 import { formatApiVersion, resourceTypes } from './resource-type.ts';
 
@@ -91,8 +91,12 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         lastProblem = undefined;
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
-        if (!abort.signal.aborted && message !== lastProblem)
-          log.warn({ reason: message }, 'an event could not be written');
+        if (abort.signal.aborted) return;
+        if (error instanceof ApiError && error.status.isNamespaceTerminating === true) {
+          log.debug({ reason: message }, 'an event was dropped: the namespace is being deleted');
+          return;
+        }
+        if (message !== lastProblem) log.warn({ reason: message }, 'an event could not be written');
         lastProblem = message;
       }
     })().finally(() => open.delete(work));

@@ -79,13 +79,18 @@ export class ControllerStage {
 
   /** How often all pods that there ever were have said something, in a line with all of these words. */
   async countLines(...words: readonly string[]): Promise<number> {
+    return (await this.listLines(...words)).length;
+  }
+
+  /** What all pods that there ever were have said, in lines with all of these words. */
+  async listLines(...words: readonly string[]): Promise<readonly string[]> {
     await this.#notePods();
     const logs = await Promise.all(Array.from(this.#pods, (name) => this.cluster.logs(installationNamespace, name)));
     const lines = logs
       .join('')
       .replaceAll(String.raw`\"`, '"')
       .split('\n');
-    return lines.filter((line) => words.every((word) => line.includes(word))).length;
+    return lines.filter((line) => words.every((word) => line.includes(word)));
   }
 
   async exists(resource: ResourceName): Promise<boolean> {

@@ -66,6 +66,19 @@ test('a moment of trouble is no news, and a long one is', async (context) => {
   await waitFor('it heals', () => result('default/web')?.problem === undefined);
 });
 
+test('a Gateway that goes with its namespace is no news', async (context) => {
+  const { cluster, makeGateway, plan, reconcile, result, deployer, events } = await startDeployFixture(context);
+  const problems: unknown[] = [];
+  deployer.results.subscribe((results) => problems.push(results.get('default/web')?.problem));
+  const refused = { type: 'status', code: 403, cause: 'NamespaceTerminating' } as const;
+  cluster.inject({ kind: 'Service', verb: 'create', times: 2, fault: refused });
+  reconcile([plan(makeGateway('web'))]);
+  await waitFor('it is tried again', () => result('default/web')?.replicas !== undefined);
+  assert.ok(cluster.find('Service', 'default/web-proxy') !== undefined);
+  assert.deepEqual(new Set(problems), new Set([undefined]));
+  assert.deepEqual(events, []);
+});
+
 test('a kind that may not be listed is named in the log', async (context) => {
   const cluster = await startFakeApiServer(context);
   const warnings: object[] = [];

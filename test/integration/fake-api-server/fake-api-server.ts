@@ -187,6 +187,7 @@ export async function startFakeApiServer(context: Cleanup, options: FakeApiServe
             fault.reason ?? reasonsByCode[fault.code] ?? 'Unknown',
             fault.message ?? `injected ${fault.code}`,
             fault.retryAfterSeconds,
+            fault.cause,
           );
         case 'wait':
           await fault.until;

@@ -9,6 +9,8 @@ export type Fault =
       readonly reason?: string;
       readonly message?: string;
       readonly retryAfterSeconds?: number;
+      /** The reason of its only cause: NamespaceTerminating */
+      readonly cause?: string;
     }
   /** The connection is cut before an answer. */
   | { readonly type: 'drop' }

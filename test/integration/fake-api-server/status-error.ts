@@ -5,18 +5,24 @@ export class StatusError extends Error {
   readonly statusCode: number;
   readonly reason: string;
   readonly retryAfterSeconds: number | undefined;
+  readonly causeReason: string | undefined;
 
-  constructor(statusCode: number, reason: string, message: string, retryAfterSeconds?: number) {
+  constructor(statusCode: number, reason: string, message: string, retryAfterSeconds?: number, causeReason?: string) {
     super(message);
     this.statusCode = statusCode;
     this.reason = reason;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.causeReason = causeReason;
   }
 }
 
 /** metav1.Status of an error. */
 export function writeStatus(error: StatusError): object {
-  const { statusCode, reason, message, retryAfterSeconds } = error;
+  const { statusCode, reason, message, retryAfterSeconds, causeReason } = error;
+  const details = {
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(causeReason !== undefined && { causes: [{ reason: causeReason }] }),
+  };
   return {
     kind: 'Status',
     apiVersion: 'v1',
@@ -24,7 +30,7 @@ export function writeStatus(error: StatusError): object {
     status: 'Failure',
     message,
     reason,
-    ...(retryAfterSeconds !== undefined && { details: { retryAfterSeconds } }),
+    details,
     code: statusCode,
   };
 }
