@@ -242,9 +242,10 @@ describe('what is wrong', () => {
     const listening = await listenOnLoopback(silent);
     t.after(() => listening.close());
     const report = await ask(listening.port, {}, { timeoutMs: 50 });
+    // The same time for the connection and for the answer, each: on a busy machine the connection takes all of it.
     assert.match(
       linesOf(report)[0]!,
-      /^bad connection: no answer within 0\.05 s → Is 127\.0\.0\.1:\d+ overloaded, or behind a firewall\?$/,
+      /^bad connection: (?:no answer within 0\.05 s|UPSTREAM_CONNECT_TIMEOUT: no connection to \S+ within 50 ms) → Is 127\.0\.0\.1:\d+ overloaded, or behind a firewall\?$/,
     );
   });
 
