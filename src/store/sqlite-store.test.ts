@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { openSqliteStore } from './sqlite-store.ts';
 import type { Store } from './store.ts';
@@ -21,7 +22,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(name: string, options: { readonly maxPages?: number } = {}): Promise<Store> {
+async function open(
+  name: string,
+  options: { readonly maxPages?: number; readonly patienceMs?: number } = {},
+): Promise<Store> {
   const result = await openSqliteStore(join(folder, name), { now, ...options });
   assert.ok(result.ok, result.ok ? '' : result.problem);
   opened.push(result.store);
@@ -166,7 +170,7 @@ describe('the SQLite store', () => {
 
   test('reports that it may not write any more', async () => {
     const path = join(folder, 'read-only.db');
-    const store = await open('read-only.db');
+    const store = await open('read-only.db', { patienceMs: 50 });
     expectValue(await store.put('a', '1', 60_000));
     const locker = new DatabaseSync(path);
     try {
@@ -184,6 +188,42 @@ describe('the SQLite store', () => {
     }
     await store.close();
     assert.deepEqual(await store.get('a'), { ok: false, detail: 'SQLite: it is closed' });
+  });
+
+  test('waits for another process that writes, and blocks nobody meanwhile', async () => {
+    const store = await open('waiting.db', { patienceMs: 60_000 });
+    const locker = new DatabaseSync(join(folder, 'waiting.db'));
+    try {
+      locker.exec('BEGIN IMMEDIATE');
+      let settled = 0;
+      const calls = Promise.all(
+        [store.put('a', '1', 60_000), store.addMember('s', 'm', 60_000), store.count('c', 60_000), store.probe()].map(
+          (call) => call.finally(() => (settled += 1)),
+        ),
+      );
+      for (let turn = 0; turn < 3; turn += 1) await delay(20);
+      assert.equal(settled, 0);
+      locker.exec('ROLLBACK');
+      for (const result of await calls) assert.equal(result.ok, true);
+    } finally {
+      locker.close();
+    }
+    assert.equal(expectValue(await store.get('a')), '1');
+    assert.deepEqual(expectValue(await store.listMembers('s', 10)), ['m']);
+    assert.equal(expectValue(await store.count('c', 60_000)), 2);
+  });
+
+  test('a call that waits ends when the store is closed', async () => {
+    const store = await open('closed.db', { patienceMs: 60_000 });
+    const locker = new DatabaseSync(join(folder, 'closed.db'));
+    try {
+      locker.exec('BEGIN IMMEDIATE');
+      const put = store.put('a', '1', 60_000);
+      await store.close();
+      assert.deepEqual(await put, { ok: false, detail: 'SQLite: it is closed' });
+    } finally {
+      locker.close();
+    }
   });
 
   test('removes what has expired', async () => {

@@ -11,6 +11,8 @@ interface SqliteStoreOptions {
   readonly now?: () => number;
   /** The most pages of 4 KiB that the file may have. */
   readonly maxPages?: number;
+  /** How long a call waits for another process that writes. */
+  readonly patienceMs?: number;
   /** Node's SQLite; undefined: this Node has none. */
   readonly loadSqlite?: () => typeof import('node:sqlite') | undefined;
 }
@@ -20,8 +22,12 @@ const applicationId = 0x6d637067;
 const schemaVersion = 1;
 /** 1 GiB: enough for millions of logins, and no way to fill a disk. */
 const defaultMaxPages = 262_144;
-/** How long a call may block this process because another one writes. */
+/** How long opening may block this process because another one writes. */
 const busyTimeoutMs = 500;
+/** While another process writes, which may wait for its disk, a call waits for so long, without blocking this process. */
+const defaultPatienceMs = 3_000;
+const firstPauseMs = 2;
+const longestPauseMs = 50;
 const openTries = 5;
 const sweepEveryMs = 60_000;
 /** What one sweep removes at most from each table, so that it does not block for long. */
@@ -66,7 +72,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
     try {
       database = new sqlite.DatabaseSync(path, { timeout: busyTimeoutMs });
       const problem = prepareDatabase(database, path, options.maxPages ?? defaultMaxPages);
-      if (problem === undefined) return { ok: true, store: createStore(database, options.now ?? Date.now) };
+      if (problem === undefined) return { ok: true, store: createStore(database, options) };
       database.close();
       return { ok: false, problem };
     } catch (error) {
@@ -95,6 +101,8 @@ function prepareDatabase(database: DatabaseSync, path: string, maxPages: number)
   database.exec('BEGIN IMMEDIATE');
   if (readPragma(database, 'schema_version') === 0) database.exec(schema);
   database.exec('COMMIT');
+  // From here on calls wait outside of SQLite.
+  database.exec('PRAGMA busy_timeout = 0');
   return undefined;
 }
 
@@ -113,7 +121,10 @@ function readPragma(database: DatabaseSync, name: string): number {
   return Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
 }
 
-function createStore(database: DatabaseSync, now: () => number): Store {
+function createStore(
+  database: DatabaseSync,
+  { now = Date.now, patienceMs = defaultPatienceMs }: SqliteStoreOptions,
+): Store {
   const statements = prepareStatements(database);
   let sweptAtMs = Number.NEGATIVE_INFINITY;
   /** After a failed write, a probe has to write, too: reading goes on when the disk is full. */
@@ -128,18 +139,24 @@ function createStore(database: DatabaseSync, now: () => number): Store {
       // What was asked for is done; who asks next hears of it.
     }
   };
-  const attempt = <T>(run: () => T): StoreResult<T> => {
-    try {
-      const value = run();
-      return { ok: true, value };
-    } catch (error) {
-      rollBack(database);
-      if (isMistake(error)) throw error;
-      hasFailed = true;
-      return { ok: false, detail: `SQLite: ${describeSqliteError(error)}` };
+  const attempt = async <T>(run: () => T): Promise<StoreResult<T>> => {
+    const until = performance.now() + patienceMs;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      try {
+        return { ok: true, value: run() };
+      } catch (error) {
+        rollBack(database);
+        if (isMistake(error)) throw error;
+        if (readSqliteCode(error) === codes.busy && performance.now() < until) {
+          await delay(pauseMs);
+          continue;
+        }
+        hasFailed = true;
+        return { ok: false, detail: `SQLite: ${describeSqliteError(error)}` };
+      }
     }
   };
-  const write = <T>(run: () => T): StoreResult<T> =>
+  const write = <T>(run: () => T): Promise<StoreResult<T>> =>
     attempt(() => {
       const value = run();
       hasFailed = false;

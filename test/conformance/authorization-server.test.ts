@@ -28,7 +28,7 @@ async function runSuite(
 ): Promise<{ readonly checks: readonly CheckResult[]; readonly output: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-conformance-'));
   try {
-    const child = spawn(process.execPath, [suiteProgram, 'authorization', ...args, '--output-dir', folder], {
+    const child = spawn(process.execPath, [...suiteProgram, 'authorization', ...args, '--output-dir', folder], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';

@@ -34,8 +34,12 @@ export class SuiteFailedError extends Error {
 const require = createRequire(import.meta.url);
 const packageFile = require.resolve('@modelcontextprotocol/conformance/package.json');
 
-/** The program of the suite, for Node. */
-export const suiteProgram = join(dirname(packageFile), 'dist', 'index.js');
+/** The program of the suite, with more patience, for Node. */
+export const suiteProgram = [
+  '--import',
+  new URL('patient-suite.mjs', import.meta.url).href,
+  join(dirname(packageFile), 'dist', 'index.js'),
+];
 
 /** The version of the suite. */
 export const suiteVersion = (JSON.parse(await readFile(packageFile, 'utf8')) as { version: string }).version;
@@ -45,7 +49,7 @@ export async function runConformanceSuite(url: string, version: ProtocolVersion)
   const folder = await mkdtemp(join(tmpdir(), 'mcp-conformance-'));
   try {
     const args = ['server', '--url', url, '--suite', 'all', '--spec-version', version, '--output-dir', folder];
-    const child = spawn(process.execPath, [suiteProgram, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [...suiteProgram, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));

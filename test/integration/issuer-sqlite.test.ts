@@ -23,10 +23,16 @@ async function start(t: TestContext) {
 async function walkWithout(prepare: () => Promise<FlowClient>, client: FlowClient): Promise<[FlowClient, URL]> {
   const another = await prepare();
   const back = await another.logIn(new BrowserAgent());
-  assertError(await another.tryRedeem(back), 503, 'temporarily_unavailable');
-  assertError(await client.tryRefresh(), 503, 'temporarily_unavailable');
   const form = { token: client.tokens!.refresh_token!, client_id: client.clientId };
-  assert.equal((await postForm(String(client.server!['revocation_endpoint']), form)).status, 503);
+  // At once: each waits for a while before it gives up.
+  const [redeemed, refreshed, revoked] = await Promise.all([
+    another.tryRedeem(back),
+    client.tryRefresh(),
+    postForm(String(client.server!['revocation_endpoint']), form),
+  ]);
+  assertError(redeemed, 503, 'temporarily_unavailable');
+  assertError(refreshed, 503, 'temporarily_unavailable');
+  assert.equal(revoked.status, 503);
   assertAccepted(await client.post());
   return [another, back];
 }
