@@ -2,6 +2,7 @@
 // block the process for as long as the disk needs: nothing on the path of an MCP request may use it.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { findBackoffDelay } from '../base/backoff.ts';
 import { readLifetime } from './lifetime.ts';
 import type { OpenedStore } from './open-outcome.ts';
 import { findPrivateFileProblem } from './private-file.ts';
@@ -26,8 +27,7 @@ const defaultMaxPages = 262_144;
 const busyTimeoutMs = 500;
 /** While another process writes, which may wait for its disk, a call waits for so long, without blocking this process. */
 const defaultPatienceMs = 3_000;
-const firstPauseMs = 2;
-const longestPauseMs = 50;
+const pauses = { firstMs: 2, maxMs: 50, random: Math.random, jitter: [0.5, 1] } as const;
 const openTries = 5;
 const sweepEveryMs = 60_000;
 /** What one sweep removes at most from each table, so that it does not block for long. */
@@ -141,14 +141,14 @@ function createStore(
   };
   const attempt = async <T>(run: () => T): Promise<StoreResult<T>> => {
     const until = performance.now() + patienceMs;
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    for (let failures = 0; ; failures += 1) {
       try {
         return { ok: true, value: run() };
       } catch (error) {
         rollBack(database);
         if (isMistake(error)) throw error;
         if (readSqliteCode(error) === codes.busy && performance.now() < until) {
-          await delay(pauseMs);
+          await delay(findBackoffDelay(failures, pauses));
           continue;
         }
         hasFailed = true;
