@@ -18,27 +18,27 @@ export async function installPythonMcp(version: string, report: (line: string) =
   await installOnce({
     title,
     folder,
-    isInstalled: () => hasVersion(python, version),
+    isInstalled: () => isInstalled(python, version),
     async install(building) {
       report(`Installing ${title} for Python ${interpreter.version}. This happens once.`);
       await createEnvironment({ interpreter, folder: building, packages: [`mcp==${version}`], title, report });
+      if ((await capture(join(building, 'bin', 'python'), ['-c', 'import mcp; print("imported")'])) !== 'imported')
+        throw new InstallationError(`${title} was installed but cannot be imported.`);
       return building;
     },
     report,
   });
-  if (!(await hasVersion(python, version))) {
-    throw new InstallationError(`${title} was installed in ${folder} but cannot be imported.`);
-  }
   return python;
 }
 
-async function hasVersion(python: string, version: string): Promise<boolean> {
+/** Looks at what pip wrote down: to import the library takes a second. */
+async function isInstalled(python: string, version: string): Promise<boolean> {
   try {
     await access(python);
   } catch {
     return false;
   }
-  const script = 'import mcp, importlib.metadata; print(importlib.metadata.version("mcp"))';
+  const script = 'import importlib.metadata; print(importlib.metadata.version("mcp"))';
   return (await capture(python, ['-c', script])) === version;
 }
 

@@ -36,7 +36,8 @@ before(async () => {
     response.setHeader('content-type', 'text/html');
     response.end('<!doctype html><html lang="en"><title>Client</title><p>You can close this window.');
   });
-  browser = await startChromium();
+  // With all that a browser does about cookies, redirects and policies of pages.
+  browser = await startChromium({ isWhole: true });
   [idp, upstream, client] = await Promise.all([startBrokerIdp(), startUpstream('mcp'), listenOnLoopback(waiting)]);
 });
 after(() => Promise.all([browser?.close(), idp?.close(), upstream?.close(), client?.close()]));

@@ -2,22 +2,34 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { InstallationError } from '../../scripts/install-once.ts';
 import { deadlineMs } from '../kit/wait-for.ts';
 
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+/** A third of the work: the same engine, with no windows around its pages. */
+const shells = ['/usr/bin/chromium-headless-shell'];
+const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Thrown when there is no browser to test with. */
-export class ChromiumMissingError extends Error {
-  readonly code = 'CHROMIUM_MISSING';
+/** What a browser is started with. */
+export interface ChromiumOptions {
+  /** Names that lead to a port on loopback. Other names lead nowhere. */
+  readonly hosts?: Readonly<Record<string, number>>;
+  /** The browser that people have, where the shell would do as well. */
+  readonly isWhole?: boolean;
 }
 
-/** Starts a browser. `hosts` are names that lead to a port on loopback; other names lead nowhere. */
-export async function startChromium(hosts: Readonly<Record<string, number>> = {}): Promise<Browser> {
-  if (!existsSync(executablePath)) {
-    throw new ChromiumMissingError(
-      `These tests need Chromium at ${executablePath}: apt-get install chromium, or name another one in the environment variable CHROMIUM.`,
-    );
-  }
+function findChromium(isWhole: boolean): string {
+  const named = process.env['CHROMIUM'];
+  const places = named === undefined ? [...(isWhole ? [] : shells), ...browsers] : [named];
+  const found = places.find((place) => existsSync(place));
+  if (found !== undefined) return found;
+  throw new InstallationError(
+    `These tests need Chromium at ${places.join(' or ')} (Debian: apt-get install chromium), or its path in the environment variable CHROMIUM.`,
+  );
+}
+
+/** Starts a browser. */
+export async function startChromium({ hosts = {}, isWhole = false }: ChromiumOptions = {}): Promise<Browser> {
+  const executablePath = findChromium(isWhole);
   const rules = [
     ...Object.entries(hosts).map(([name, port]) => `MAP ${name} 127.0.0.1:${port}`),
     'MAP * ~NOTFOUND',

@@ -21,7 +21,7 @@ let webSite: Site;
 before(async () => {
   const shared = oidcProviderSetups.find(({ isShared }) => isShared)!;
   webSite = await startSite(clientHtml, 'client.example');
-  browser = await startChromium({ 'client.example': webSite.port });
+  browser = await startChromium({ hosts: { 'client.example': webSite.port } });
   nativeSite = await startSite(clientHtml);
   system = await startProtectedSystem({
     startIdp: (callback) => shared.start(callback),

@@ -1,16 +1,15 @@
 // Chromium with a page that is an MCP client (the current SDK), on an origin of its own: logins, consent and CORS as browsers have them.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { access } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { startChromium } from '../browser/chromium.ts';
 import { type AuthSetup, isBroker } from '../idp/auth-setups.ts';
 import { testUsers } from '../idp/test-users.ts';
 import { deadlineMs } from '../kit/wait-for.ts';
-import { InstallationError } from '../../scripts/install-once.ts';
 
 /** The page, and the browser that shows it. */
 export interface BrowserClient {
@@ -25,28 +24,9 @@ export interface BrowserClient {
   close(): Promise<void>;
 }
 
-/** Where Chromium is, in order of preference. CHROMIUM_PATH names another place. */
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-
-async function findChromium(): Promise<string> {
-  const named = process.env['CHROMIUM_PATH'];
-  for (const place of named === undefined ? places : [named]) {
-    if (
-      await access(place).then(
-        () => true,
-        () => false,
-      )
-    )
-      return place;
-  }
-  throw new InstallationError(
-    'The compatibility suite needs Chromium (Debian: apt-get install chromium), or its path in CHROMIUM_PATH.',
-  );
-}
-
 /** Starts both. */
 export async function startBrowserClient(): Promise<BrowserClient> {
-  const executablePath = await findChromium();
+  const browser = await startChromium();
   const html = await createPage();
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://page');
@@ -57,7 +37,6 @@ export async function startBrowserClient(): Promise<BrowserClient> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], timeout: deadlineMs });
   return {
     origin,
     version: browser.version(),

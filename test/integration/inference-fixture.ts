@@ -237,8 +237,8 @@ export function countCalls(): number {
 
 /** No more of them than there were `before`, but for those of the last requests, which connections remember until the next. */
 export async function waitUntilForgotten(before: number): Promise<void> {
-  // Each look collects all garbage.
-  await waitFor(() => countCalls() <= before + 4, { intervalMs: 100 });
+  // Each look collects all garbage and walks through the memory: a fifth of a second.
+  await waitFor(() => countCalls() <= before + 4, { intervalMs: 1_000 });
 }
 
 /** Nothing of any request is left, anywhere. */
