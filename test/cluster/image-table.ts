@@ -1,10 +1,9 @@
 // Images and what they stand for. There are no containers here: the last part of an image's repository names an entry, and the
 // entry says which program of this machine runs, and which of its files it sees.
-import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BuiltImage, buildImages, imageFolder } from '../../scripts/build-image.ts';
+import { buildCurrentImages, type ImageRoot } from '../image/current-images.ts';
 import { listPodPrograms } from './pod-program.ts';
-import { imageComponents, imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
+import { imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
 
 /** What an image stands for. */
 export interface Image {
@@ -47,7 +46,7 @@ export function createBinaryImage(binary: string, args: readonly string[] = []):
 }
 
 /** An image as users get it: its root and nothing else, started as its Dockerfile says. */
-export function createRootImage({ root, component }: Pick<BuiltImage, 'root' | 'component'>): Image {
+export function createRootImage({ root, component }: ImageRoot): Image {
   return {
     root,
     entrypoint: [imageProgram],
@@ -59,25 +58,8 @@ export function createRootImage({ root, component }: Pick<BuiltImage, 'root' | '
 
 /** `controller` and `gateway` as users get them, made of this checkout as it is: `startCluster({ images: await buildProductImages() })`. */
 export async function buildProductImages(): Promise<ImageTable> {
-  const built = findCurrentImages() ?? (await buildImages(imageFolder));
+  const built = await buildCurrentImages();
   return Object.fromEntries(built.map((image) => [image.component.name, createRootImage(image)]));
-}
-
-/** What images are made of. */
-const imageInputs = ['src/**/*.ts', 'scripts/image/*.ts', 'scripts/build-image.ts', 'package*.json', 'LICENSE'];
-
-/** The images of `npm run image` or another suite, when nothing has changed since: they take half a minute of the processor. */
-function findCurrentImages(): readonly Pick<BuiltImage, 'root' | 'component'>[] | undefined {
-  const changedAt = Math.max(
-    ...globSync(imageInputs, { cwd: checkout }).map((file) => statSync(join(checkout, file)).mtimeMs),
-  );
-  const images = imageComponents.map((component) => ({ component, folder: join(imageFolder, component.name) }));
-  // The list of contents is written last.
-  const isCurrent = images.every(({ folder }) => {
-    const list = statSync(join(folder, 'sbom.cdx.json'), { throwIfNoEntry: false });
-    return list !== undefined && list.mtimeMs > changedAt;
-  });
-  return isCurrent ? images.map(({ component, folder }) => ({ component, root: join(folder, 'root') })) : undefined;
 }
 
 /** `controller` and `gateway` as the checkout has them, in a cluster with this folder. */

@@ -1,13 +1,11 @@
 // The programs of the images, run as containers run them: from their own root, read-only, as their user.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { buildImages } from '../../scripts/build-image.ts';
+import { before, describe, test } from 'node:test';
 import { authoritiesFile } from '../../scripts/image/components.ts';
 import { listAlternatives } from '../../src/base/nearest-name.ts';
 import type { CommandTable } from '../../src/cmd/command-line.ts';
@@ -21,20 +19,18 @@ import type { Child } from '../kit/child-process.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { startGrpcCollector } from './grpc-collector.ts';
+import { buildCurrentImages } from './current-images.ts';
 import { requireImageMachine } from './image-machine.ts';
 import { runInRoot, startInRoot } from './run-in-root.ts';
 
 const exampleFolder = join(import.meta.dirname, '..', '..', 'examples');
 
-let folder: string;
 const roots = { controller: '', gateway: '' };
 
 before(async () => {
   requireImageMachine();
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-image-'));
-  for (const { component, root } of await buildImages(folder)) roots[component.name] = root;
+  for (const { component, root } of await buildCurrentImages()) roots[component.name] = root;
 });
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('both', () => {
   for (const name of ['controller', 'gateway'] as const) {

@@ -44,7 +44,7 @@ export interface ControlPlane {
 }
 
 /** Clusters live for a minute or two: memory costs less than looking for what is not used any more. */
-const runtime = { GOGC: '400', GOMEMLIMIT: '1GiB' };
+const runtime = { GOGC: '400', GOMEMLIMIT: '2GiB' };
 
 const etcdClient = 'http://127.0.0.1:2379';
 const etcdPeer = 'http://127.0.0.1:2380';
