@@ -16,7 +16,7 @@ import {
   toService,
 } from './cluster-resources.ts';
 import type { Cluster } from './cluster.ts';
-import { waitUntilReachable } from './deployed-gateway.ts';
+import { listDeployed, waitUntilReachable } from './deployed-gateway.ts';
 import { readCommands, runAsDocumented } from './documented-commands.ts';
 import { claimNamespace } from './file-namespace.ts';
 import { createNodeImage } from './image-table.ts';
@@ -114,6 +114,10 @@ test('the commands restore resources and seal keys: who had logged in goes on', 
     const kinds = 'gateways,httproutes,proxybackends,proxypolicies';
     await cluster.kubectl(['delete', kinds, '--all', '-n', home]);
     await cluster.waitFor(async () => (await readSealKeys()) === undefined, { what: 'the keys are gone' });
+    // The person's connection ends with its gateway, and not in the middle of the next request.
+    await cluster.waitFor(async () => (await listDeployed(cluster, 'web')).length === 0, {
+      what: 'nothing of the Gateway is left',
+    });
 
     await runAsDocumented(cluster, await readKubectl('On Kubernetes: restore'), { inOwnFolder: true });
     const restored = await readSealKeys();

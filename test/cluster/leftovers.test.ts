@@ -4,7 +4,7 @@ import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { startChild } from '../kit/child-process.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
 import type { Cluster } from './cluster.ts';
 import { nameHostLink, readLinkIndex } from './host-link.ts';
 import { listDescendants, listSurvivors, type ProcessEntry } from './process-tree.ts';
@@ -21,9 +21,10 @@ interface Run {
 const supervisorCommand = /^\S*node .*supervisor\/main\.ts/;
 
 /** Processes of other files' clusters are no business of ours. */
-const foreign = new Set(listDescendants(process.pid).map(({ pid }) => pid));
+const nameProcess = ({ pid, startedAt }: ProcessEntry): string => `${pid} ${startedAt}`;
+const foreign = new Set(listDescendants(process.pid).map(nameProcess));
 const listOwnDescendants = (): readonly ProcessEntry[] =>
-  listDescendants(process.pid).filter(({ pid }) => !foreign.has(pid));
+  listDescendants(process.pid).filter((entry) => !foreign.has(nameProcess(entry)));
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -45,7 +46,7 @@ async function findLeftovers({ slot, folder }: Run, processes: readonly ProcessE
   ];
 }
 
-async function startRun(): Promise<{ run: Run; pid: number; processes: readonly ProcessEntry[] }> {
+async function startRun(): Promise<{ run: Run; child: Child; processes: readonly ProcessEntry[] }> {
   const child = startChild({
     command: process.execPath,
     args: [join(import.meta.dirname, 'leftover-child.ts')],
@@ -60,7 +61,7 @@ async function startRun(): Promise<{ run: Run; pid: number; processes: readonly 
     assert.ok(isThere, String(expected));
   }
   assert.ok((await findLeftovers(run, processes)).length > 5, 'a cluster that runs can be seen');
-  return { run, pid: child.pid, processes };
+  return { run, child, processes };
 }
 
 const waitUntilClean = async (run: Run, processes: readonly ProcessEntry[]): Promise<void> => {
@@ -87,23 +88,23 @@ describe('nothing is left', () => {
   after(() => next?.stop());
 
   test('after SIGKILL of the test process', async () => {
-    const { run, pid, processes } = await startRun();
-    process.kill(pid, 'SIGKILL');
+    const { run, child, processes } = await startRun();
+    process.kill(child.pid, 'SIGKILL');
     await waitUntilClean(run, processes);
   });
 
   test('after SIGKILL of the test process while the supervisor hangs', async () => {
-    const { run, pid, processes } = await startRun();
+    const { run, child, processes } = await startRun();
     const supervisor = processes.find(({ command }) => supervisorCommand.test(command));
     assert.ok(supervisor !== undefined);
     process.kill(supervisor.pid, 'SIGSTOP');
-    process.kill(pid, 'SIGKILL');
+    process.kill(child.pid, 'SIGKILL');
     await waitUntilClean(run, processes);
   });
 
   test('after SIGKILL of the keeper, but for a folder that the next cluster removes', async () => {
-    const { run, pid, processes } = await startRun();
-    const keeper = processes.find(({ parent }) => parent === pid);
+    const { run, child, processes } = await startRun();
+    const keeper = processes.find(({ parent }) => parent === child.pid);
     assert.ok(keeper !== undefined);
     assert.match(keeper.command, /^sh -c/);
     process.kill(keeper.pid, 'SIGKILL');
@@ -111,11 +112,8 @@ describe('nothing is left', () => {
       retryErrors: true,
       what: 'only the folder is left',
     });
-    // Its test process has nothing to wait for any more.
-    await waitFor(() => listOwnDescendants().every((entry) => entry.pid !== pid), {
-      retryErrors: true,
-      what: 'the process is gone',
-    });
+    // Its test process has nothing to wait for any more. Until it is buried, its folder counts as in use.
+    await waitFor('the test process has ended', () => child.exitCode() !== undefined);
     next = await startNext();
     assert.equal(await exists(run.folder), false);
   });

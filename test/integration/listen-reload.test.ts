@@ -281,6 +281,42 @@ describe('drain', () => {
     await Promise.all([first, second, drained]);
   });
 
+  test('HTTP/2: what a client asked before it saw the GOAWAY is refused as not processed', async (t) => {
+    const exchanges: Exchange[] = [];
+    const { port, listeners } = await openPort(t, (exchange) => {
+      exchanges.push(exchange);
+    });
+    // Between them is a way on which answers wait for as long as the test wants.
+    let isFar = false;
+    const held: Buffer[] = [];
+    let bringAll = (): void => {};
+    const way = createServer((client) => {
+      const server = connect(port, '127.0.0.1');
+      client.pipe(server);
+      server.on('data', (chunk: Buffer) => void (isFar ? held.push(chunk) : client.write(chunk)));
+      server.on('end', () => client.end());
+      bringAll = () => {
+        isFar = false;
+        client.write(Buffer.concat(held));
+      };
+    }).listen(0, '127.0.0.1');
+    t.after(() => way.close());
+    await once(way, 'listening');
+    const session = connectHttp2(`http://127.0.0.1:${(way.address() as AddressInfo).port}`);
+    t.after(() => session.destroy());
+    await once(session, 'remoteSettings');
+    isFar = true;
+    const drained = listeners.drain({ timeoutMs: 20_000 });
+    await waitFor('the GOAWAY is on its way', () => held.length > 0);
+    const asked = assert.rejects(askHttp2(session), {
+      code: 'ERR_HTTP2_STREAM_ERROR',
+      message: /NGHTTP2_REFUSED_STREAM/,
+    });
+    bringAll();
+    await Promise.all([asked, drained]);
+    assert.equal(exchanges.length, 0);
+  });
+
   test('a request on a connection that is already there is served, and told to close', async (t) => {
     const { port, listeners } = await openPort(t, echoHandler);
     const fresh = await connectRaw(t, port);

@@ -12,7 +12,7 @@ import { NodeHttp2Exchange } from './node-http2-exchange.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';
 
-/** Time for the client to see the GOAWAY before its new streams are refused, and then again to close its side. */
+/** Time for the client to see the GOAWAY, and then again to close its side. */
 const goawayGraceMs = 1_000;
 /** The same for a connection without streams, where some clients no longer answer even a PING. */
 const idleGoawayGraceMs = 200;
@@ -56,7 +56,8 @@ class NodeHttp2Connection implements ClientConnection {
     const session = this.#session;
     if (this.#leaving || session.destroyed || session.closed) return;
     this.#leaving = true;
-    // In two steps (RFC 9113, 6.8): streams that the client opened before it read the GOAWAY are still served.
+    // In two steps (RFC 9113, 6.8), so that the connection is closed when the client knows. From the first one on, nghttp2 ignores new streams, and Node has no
+    // call for a notice alone: those that the client opened before it read the GOAWAY are refused by the second one, which says that they were not processed.
     session.goaway(getHttp2().constants.NGHTTP2_NO_ERROR, highestStreamId);
     const close = (): void => {
       clearTimeout(timer);
