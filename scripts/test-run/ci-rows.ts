@@ -7,18 +7,17 @@ export interface NpmScript {
 }
 
 /**
- * The first two are dealt so that they take about as long on a quiet machine. The third one works little and waits much: it fills what the others leave of the processors
- * while they have no clusters yet. Suites that need programs in Go come late, except for those that wait for them without holding up anybody: on a fresh machine the programs
- * are built meanwhile, those that come first here before the others (scripts/install-test-programs.ts). The images need none of them and come long before the clusters, whose
- * nodes run the same ones, and not beside them: both write to one folder.
+ * Both take about as long on a quiet machine. Suites that need programs in Go come late: on a fresh machine the programs are built meanwhile, those that come first here before the
+ * others (scripts/install-test-programs.ts). The images come right before the clusters, whose nodes run the same ones, and not beside them: both write to one folder.
  */
 export const ciRows: readonly (readonly NpmScript[])[] = [
-  [{ script: 'test:long' }, { script: 'test:cluster' }],
+  [{ script: 'test:long' }, { script: 'test:image' }, { script: 'test:cluster' }],
   [
     { script: 'test:browser' },
     { script: 'test' },
     { script: 'bench', args: ['--smoke'] },
     { script: 'test:compatibility' },
+    { script: 'test:conformance' },
+    { script: 'test:chart' },
   ],
-  [{ script: 'test:image' }, { script: 'test:chart' }, { script: 'test:conformance' }],
 ];
