@@ -5,7 +5,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { InstallationError } from '../../scripts/install-once.ts';
 import { deadlineMs } from '../kit/wait-for.ts';
 
-/** A third of the work: the same engine, with no windows around its pages. */
+/** Less work: the same engine, with no windows around its pages. */
 const shells = ['/usr/bin/chromium-headless-shell'];
 const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 

@@ -20,8 +20,9 @@ interface Run {
 
 const supervisorCommand = /^\S*node .*supervisor\/main\.ts/;
 
-/** Processes of other files' clusters are no business of ours. */
+/** Ids are used again. */
 const nameProcess = ({ pid, startedAt }: ProcessEntry): string => `${pid} ${startedAt}`;
+/** Processes of other files' clusters are no business of ours. */
 const foreign = new Set(listDescendants(process.pid).map(nameProcess));
 const listOwnDescendants = (): readonly ProcessEntry[] =>
   listDescendants(process.pid).filter((entry) => !foreign.has(nameProcess(entry)));
